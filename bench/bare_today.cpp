@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bare.h"
-#include "plan/random.h"
+#include "model/random.h"
 
 constexpr int window = 16;
 constexpr int parts = 8;

@@ -7,21 +7,34 @@ from imb import registry
 from lab import TOP
 
 MAY_USE = {
-    "plan": set(),
-    "result": {"plan"},
-    "report": {"plan", "result"},
-    "cli": {"plan"},
+    "model": set(),
+    "plan": {"model"},
+    "result": {"model"},
+    "report": {"model", "plan", "result"},
+    "cli": {"model", "plan"},
     "system": set(),
     "device": {"system"},
-    "memory": {"plan", "device"},
-    "session": {"plan", "result", "report"},
-    "mpi": {"plan"},
-    "engine": {"plan", "session", "memory", "mpi", "device"},
-    "benchmarks": {"engine", "mpi", "plan"},
+    "memory": {"model", "device"},
+    "session": {"model", "plan", "result", "report"},
+    "mpi": {"model"},
+    "engine": {"model", "plan", "session", "memory", "mpi", "device"},
+    "benchmarks": {"engine", "mpi", "model", "plan"},
+    "resolve": {
+        "model",
+        "plan",
+        "result",
+        "cli",
+        "system",
+        "device",
+        "session",
+        "mpi",
+        "engine",
+        "benchmarks",
+    },
     "app": set(),
 }
 MAY_USE["app"] = set(MAY_USE) - {"app"}
-MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "app"}
+MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "resolve", "app"}
 # The parts of these modules that the unit tests run without MPI.
 PURE_FILES = {"engine/timed_loop.h", "engine/expected.h", "engine/content.h", "engine/content.cpp"}
 PURE_FILES |= {
@@ -107,9 +120,9 @@ def own_sources():
 
 
 def test_operating_systems_are_named_in_one_folder():
-    """No macro of an operating system, in conditions or elsewhere. Compilers differ in plan/attributes.h."""
+    """No macro of an operating system, in conditions or elsewhere. Compilers differ in model/attributes.h."""
     found = {path for path, text in own_sources() if SYSTEM_MACRO.search(text)}
-    assert {str(path) for path in found if path.parts[:2] != ("system", "posix")} == {"plan/attributes.h"}
+    assert {str(path) for path in found if path.parts[:2] != ("system", "posix")} == {"model/attributes.h"}
 
 
 def test_conditions_are_of_the_mpi():
@@ -127,7 +140,7 @@ def test_conditions_are_of_the_mpi():
         for name in re.findall(r"\w+", line.partition("//")[0])[1:]
         if name not in known and name != "defined"
     }
-    attributes = "plan/attributes.h"
+    attributes = "model/attributes.h"
     of_a_test = ("launcher/launcher.c", "OPENIMB_SYSTEM_FOLDERS")
     of_imb = ("app/launch.cpp", "CHECK")
     assert conditions == {(attributes, "_MSC_VER"), (attributes, "__clang__"), of_a_test, of_imb}
@@ -148,7 +161,7 @@ def test_compilers_differ_in_one_file():
         r"\[\[gnu::|__attribute__|__builtin_|__extension__|__typeof__|__GNUC__|__PRETTY_FUNCTION__"
     )
     found = {str(path) for path, text in sources() if of_gcc.search(text)}
-    assert found == {"plan/attributes.h", "system/posix/signals.cpp"}
+    assert found == {"model/attributes.h", "system/posix/signals.cpp"}
 
 
 def test_documentation_lists_every_module():

@@ -20,8 +20,8 @@ from imb.model.observations import Side, launches_of
 from imb.model.records import read
 
 PAGE = lab.TOP / "docs" / "changing.md"
-OPTION = ("src/plan/options.h", "src/cli/options.cpp")
-FIGURE = ("src/plan/figures.h", "src/result/statistics.cpp")
+OPTION = ("src/model/options.h", "src/cli/options.cpp")
+FIGURE = ("src/model/figures.h", "src/result/statistics.cpp")
 CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/host_conditions.py")
 LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/formats.py")
 MPI_LIBRARY = ("python/imb/model/mpis.py", "python/imb/tune/acme.py", "python/imb/tune/tuner.py")
@@ -57,8 +57,8 @@ int main(int, char** argv) {
 }
 """
 PROGRAM = """
-#include "plan/data_layout.cpp"
-#include "plan/layout.cpp"
+#include "model/data_layout.cpp"
+#include "plan/groups.cpp"
 #include "plan/rounds.cpp"
 #include "report/columns.cpp"
 #include "report/failure_text.cpp"
@@ -73,7 +73,7 @@ PROGRAM = """
 int main() {
   using namespace openimb;
   const Table table{.spec = {.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2},
-                    .layout = make_layout(2, 2, false, {})};
+                    .grouping = make_grouping(2, 2, false, {})};
   RecordReporter out(stdout, "standard output", {});
   out.row(table, measurement_of(table, 8, 10, 1, {.seconds = {1e-6, 3e-6}}));
   std::fputs(figure_lines().c_str(), stdout);
@@ -122,6 +122,7 @@ struct Bcast_of_two : PatternBase {
 """
 LIBRARIES = [
     "app",
+    "resolve",
     "engine",
     "session",
     "cli",
@@ -132,6 +133,7 @@ LIBRARIES = [
     "system",
     "mpi",
     "plan",
+    "model",
 ]
 
 
@@ -176,7 +178,7 @@ def test_an_option_is_its_field_and_its_row(tree: Path) -> None:
     (tree / "option.cpp").write_text(OPTION_PROGRAM)
     parts = {
         "cli": sorted((tree / "src/cli").glob("*.cpp")),
-        "plan": sorted((tree / "src/plan").glob("*.cpp")),
+        "model": sorted(path for name in ("model", "plan") for path in (tree / "src" / name).glob("*.cpp")),
         "report": [Path(f"report/{name}.cpp") for name in ("run_record", "json_writer", "format", "catalog")],
     }
     for name, sources in parts.items():  # compiled together, in a fifth of the time

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "plan/exit_status.h"
+#include "model/exit_status.h"
 #include "report/row_label.h"
 #include "system/abort_notice.h"
 #include "system/signals.h"

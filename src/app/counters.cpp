@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "app/gathered_text.h"
+#include "resolve/gathered_text.h"
 #include "system/cpu_list.h"
 #include "system/threads.h"
 

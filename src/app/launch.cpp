@@ -7,14 +7,12 @@
 #include <ctime>
 #include <string_view>
 
-#include "app/gathered_text.h"
 #include "benchmarks/components.h"
-#include "cli/suggestion.h"
-#include "engine/patient_agreement.h"
 #include "engine/wall_clock.h"
 #include "mpi/datatype.h"
 #include "mpi/optional.h"
 #include "report/catalog.h"
+#include "resolve/gathered_text.h"
 #include "system/cpu_list.h"
 #include "system/environment.h"
 #include "system/machine.h"
@@ -104,20 +102,6 @@ std::string local_date(std::time_t now) {
 
 }  // namespace
 
-std::string first_message(Agreement& world, std::string mine) {
-  for (const std::string& message : world.gather(mine)) {
-    if (mine.empty()) mine = message;
-  }
-  return world.broadcast(mine);
-}
-
-GrantedLevel granted_to_all(Agreement& world, ThreadLevel mine) {
-  const auto lowest = static_cast<ThreadLevel>(-world.largest(-static_cast<double>(mine)));
-  if (!world.any(mine != lowest)) return {lowest};
-  const double rank = mine == lowest ? world.rank() : world.ranks();
-  return {lowest, " on rank " + std::to_string(static_cast<int>(-world.largest(-rank)))};
-}
-
 std::string launch_name(const Component& component) { return executable_of(component.list.facts.name); }
 
 Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv) {
@@ -140,37 +124,6 @@ Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc
   require_type("-red_data_type", launch.options.reduction);
   require_info(launch.options);
   return launch;
-}
-
-void require_timeout_calls(const Options& options) {
-  if (!options.fabric || options.fabric->timeout_seconds <= 0) return;
-  for (const std::string_view call : PatientAgreement::needs) {
-    if (const std::string_view why = call::why_unusable(call); !why.empty()) {
-      throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits for ever");
-    }
-  }
-}
-
-std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& options) {
-  if (options.variants.empty()) return nullptr;
-  auto variables = std::make_unique<ControlVariables>(options.variants);
-  std::string why = variables->why_not();
-  if (!variables->unknown().empty()) {
-    const std::vector<std::string> names = ControlVariables::names();
-    const std::vector<std::string_view> views(names.begin(), names.end());
-    const std::string_view suggestion = nearest(variables->unknown(), views);
-    if (!suggestion.empty()) why += "; did you mean " + std::string(suggestion) + "?";
-  }
-  why = first_message(world, why);
-  if (!why.empty()) throw UsageError("-alternate: " + why);
-  // A variable may have no effect on some hosts only.
-  std::vector<std::string>& known = options.warnings;
-  for (const std::string& of_rank : world.gather(joined(variables->warnings()))) {
-    for (const std::string& warning : words_in(of_rank)) {
-      if (std::ranges::find(known, warning) == known.end()) known.push_back(warning);
-    }
-  }
-  return variables;
 }
 
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch) {
@@ -241,28 +194,6 @@ std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const O
   why = first_message(world, why);
   if (!why.empty()) throw UsageError(why + "; imb ab --parts and imb campaign set this option");
   return connection;
-}
-
-std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache) {
-  if (!options.off_cache) return std::nullopt;
-  OffCache cache = *options.off_cache;
-  system::Cache mine = system::last_level_cache();
-  if (options.memory.on_device() || options.memory.is_managed()) {
-    constexpr int gpu_line = 128;
-    mine.size = std::max<decltype(mine.size)>(mine.size, gpu_cache);
-    mine.line = std::max<decltype(mine.line)>(mine.line, gpu_line);
-  }
-  const auto size = static_cast<std::int64_t>(world.largest(static_cast<double>(mine.size)));
-  const int line = static_cast<int>(world.largest(mine.line));
-  if (cache.cache_size == 0) cache.cache_size = options.settings.cache_size;
-  if (cache.cache_size == 0) cache.cache_size = size;
-  if (cache.cache_line == 0) cache.cache_line = options.settings.cache_line;
-  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : usual_cache_line;
-  if (cache.cache_size == 0) {
-    throw UsageError(
-        "-off_cache -1: cache size of this machine unknown; give the size in MB, for example: -off_cache 32");
-  }
-  return cache;
 }
 
 namespace {

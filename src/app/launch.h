@@ -12,20 +12,14 @@
 
 #include "benchmarks/components.h"
 #include "cli/command_line.h"
-#include "mpi/control_variables.h"
+#include "model/options.h"
 #include "mpi/world.h"
-#include "plan/options.h"
+#include "resolve/threads.h"
 #include "result/measurement.h"
 #include "session/agreement.h"
 #include "system/interleave.h"
 
 namespace openimb {
-
-/// The thread level that MPI grants to every rank.
-struct GrantedLevel {
-  ThreadLevel level = ThreadLevel::single;
-  std::string place = {};  ///< " on rank 1" where other ranks have more
-};
 
 struct Launch {
   std::vector<std::string> command_line;  ///< rank 0's, the program's name first
@@ -37,22 +31,9 @@ struct Launch {
 /// "IMB-MPI1".
 std::string launch_name(const Component& component);
 
-/// The first message of any rank that has one, on all ranks; empty where none has. Collective.
-std::string first_message(Agreement& world, std::string mine);
-
-/// Collective.
-GrantedLevel granted_to_all(Agreement& world, ThreadLevel mine);
-
 /// Rank 0's command line, parsed on every rank; files are read by rank 0 and their text shared. Throws
 /// UsageError on all ranks or on none.
 Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv);
-
-/// Throws UsageError where -pair_timeout is in force and this MPI lacks the calls that it needs.
-void require_timeout_calls(const Options& options);
-
-/// The variables that -alternate sets, each of which was tried; null without it. Adds warnings to the
-/// options. Throws UsageError on all ranks or on none.
-std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& options);
 
 /// The text of -help, -list and -version; nothing for a run.
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch);
@@ -82,10 +63,6 @@ struct OutputFiles {
 
 /// -turns: this rank's connection to the interleaving server. Throws UsageError on all ranks or on none.
 std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const Options& options);
-
-/// -off_cache with values that were not given filled in: from -set CACHE_SIZE, or the largest of any rank's
-/// machine, including that of GPUs (`gpu_cache` bytes) with buffers on them.
-std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache);
 
 RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,

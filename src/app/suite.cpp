@@ -6,7 +6,7 @@
 
 #include "app/run.h"
 #include "benchmarks/components.h"
-#include "plan/exit_status.h"
+#include "model/exit_status.h"
 
 int main(int argc, char** argv) {
   using namespace openimb;

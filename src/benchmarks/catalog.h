@@ -6,7 +6,7 @@
 #include <span>
 
 #include "engine/batch.h"
-#include "plan/component.h"
+#include "model/component.h"
 
 namespace openimb {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "engine/entry.h"
-#include "plan/component.h"
+#include "model/component.h"
 
 namespace openimb {
 

@@ -6,8 +6,8 @@
 
 #include "engine/file_batch.h"
 #include "engine/pattern.h"
+#include "model/spec.h"
 #include "mpi/calls.h"
-#include "plan/spec.h"
 
 namespace openimb {
 

@@ -12,7 +12,7 @@
 
 #include "benchmarks/parallel_transfer.h"
 #include "benchmarks/single_transfer.h"
-#include "plan/random.h"
+#include "model/random.h"
 
 namespace openimb {
 

@@ -1,11 +1,11 @@
 // Exchange with all neighbors in a periodic grid of the processes, as programs with domain decomposition do.
-// The grid is in plan/torus.h.
+// The grid is in model/torus.h.
 #pragma once
 
 #include <vector>
 
 #include "engine/pattern.h"
-#include "plan/torus.h"
+#include "model/torus.h"
 
 namespace openimb {
 

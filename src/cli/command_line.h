@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/component.h"
-#include "plan/option_value.h"
-#include "plan/options.h"
-#include "plan/spec.h"
+#include "model/component.h"
+#include "model/option_value.h"
+#include "model/options.h"
+#include "model/spec.h"
 
 namespace openimb {
 

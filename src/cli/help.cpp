@@ -9,9 +9,9 @@
 #include "cli/parameters.h"
 #include "cli/suggestion.h"
 #include "cli/values.h"
-#include "plan/random.h"
-#include "plan/rounds.h"
-#include "plan/torus.h"
+#include "model/fabric_options.h"
+#include "model/random.h"
+#include "model/torus.h"
 
 namespace openimb {
 

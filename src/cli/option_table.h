@@ -14,7 +14,7 @@
 #include "cli/command_line.h"
 #include "cli/selection.h"
 #include "cli/values.h"
-#include "plan/words.h"
+#include "model/words.h"
 
 namespace openimb {
 

@@ -11,10 +11,9 @@
 #include "cli/option_table.h"
 #include "cli/parameters.h"
 #include "cli/text_file.h"
-#include "plan/geometry.h"
-#include "plan/layout.h"
-#include "plan/synchronization.h"
-#include "plan/topology.h"
+#include "model/synchronization.h"
+#include "model/topology.h"
+#include "plan/groups.h"
 
 namespace openimb {
 
@@ -62,7 +61,7 @@ constexpr UsedBy threaded_or_partitioned{
     .matches = [](const Spec& spec) { return spec.threaded || spec.partitioned; }};
 constexpr UsedBy threaded_pairs{
     .matches = [](const Spec& spec) { return spec.threaded && spec.kind == Kind::parallel_transfer; }};
-constexpr UsedBy with_gaps{.matches = takes_layout};
+constexpr UsedBy with_gaps{.matches = [](const Spec& spec) { return spec.takes_layout(); }};
 
 // What measures a row in many short samples, for options that need all repetitions of a row one after the
 // other.

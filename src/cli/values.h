@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "plan/options.h"
-#include "plan/words.h"
+#include "model/options.h"
+#include "model/words.h"
 
 namespace openimb {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/buffers.h"
-#include "plan/synchronization.h"
+#include "model/synchronization.h"
 
 namespace openimb {
 

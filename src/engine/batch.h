@@ -19,8 +19,8 @@
 #include "engine/sync_loops.h"
 #include "engine/timed_loop.h"
 #include "engine/wall_clock.h"
-#include "plan/attributes.h"
-#include "plan/random.h"
+#include "model/attributes.h"
+#include "model/random.h"
 #include "session/batch.h"
 
 namespace openimb {

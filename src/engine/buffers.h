@@ -8,8 +8,8 @@
 
 #include "engine/content.h"
 #include "memory/memory.h"
+#include "model/saturating.h"
 #include "plan/geometry.h"
-#include "plan/saturating.h"
 
 namespace openimb {
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "engine/random_bytes.h"
-#include "plan/random.h"
+#include "model/random.h"
 
 namespace openimb {
 

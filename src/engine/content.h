@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "engine/expected.h"
-#include "plan/data_type.h"
+#include "model/data_type.h"
+#include "model/spec.h"
 #include "plan/geometry.h"
-#include "plan/spec.h"
 
 namespace openimb {
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "engine/calibration.h"
-#include "plan/options.h"
+#include "model/options.h"
 
 namespace openimb {
 

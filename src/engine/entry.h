@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "plan/spec.h"
+#include "model/spec.h"
 
 namespace openimb {
 

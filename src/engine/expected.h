@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/options.h"
+#include "model/options.h"
+#include "plan/rounds.h"
 
 namespace openimb {
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "engine/random_bytes.h"
-#include "plan/random.h"
+#include "model/random.h"
 
 namespace openimb {
 

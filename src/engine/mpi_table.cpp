@@ -10,19 +10,19 @@
 #include "engine/setup.h"
 #include "engine/team_batch.h"
 #include "engine/wall_clock.h"
+#include "model/saturating.h"
+#include "model/synchronization.h"
 #include "mpi/file.h"
 #include "plan/files.h"
-#include "plan/saturating.h"
-#include "plan/sending.h"
-#include "plan/synchronization.h"
+#include "plan/mpi_memory.h"
 
 namespace openimb {
 
 namespace {
 
-Communicator split_for(const Communicator& world, const Layout& layout) {
+Communicator split_for(const Communicator& world, const Grouping& grouping) {
   const int rank = world.rank();
-  return world.split(layout.group_of(rank), layout.rank_in_group(rank));
+  return world.split(grouping.group_of(rank), grouping.rank_in_group(rank));
 }
 
 // Bytes from one thread's part of a buffer to the next. Parts begin at a multiple of -malloc_align and,
@@ -102,15 +102,15 @@ std::shared_ptr<const Communicator> MpiResources::communicator(const Use& use,
 // Some libraries choose algorithms when they create a communicator, others at the call: the variant is in
 // force for both.
 MpiTable::Shared MpiTable::group_of_thread(int thread) {
-  const Layout& layout = plan_.table.layout;
-  return shared_.communicator({layout.groups, plan_.variant, thread}, [&] {
+  const Grouping& grouping = plan_.table.grouping;
+  return shared_.communicator({grouping.groups, plan_.variant, thread}, [&] {
     const VariantScope variant(*this);
-    return thread == 0 ? split_for(shared_.world_, layout) : Communicator::duplicate(group_->handle());
+    return thread == 0 ? split_for(shared_.world_, grouping) : Communicator::duplicate(group_->handle());
   });
 }
 
 MpiTable::Shared MpiTable::make_control() const {
-  return shared_.communicator({.groups = plan_.table.layout.groups, .thread = -1},
+  return shared_.communicator({.groups = plan_.table.grouping.groups, .thread = -1},
                               [&] { return Communicator::duplicate(group_->handle()); });
 }
 
@@ -301,8 +301,8 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
   const VariantScope variant(*this);  // a batch may make requests, for which an algorithm is chosen
-  if (plan_.table.layout.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
-  auto marking = std::make_unique<Marking>(plan_.table.layout.threads);
+  if (plan_.table.grouping.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
+  auto marking = std::make_unique<Marking>(plan_.table.grouping.threads);
   setup->team.marking = marking.get();
   return {.batch = std::make_unique<MarkingBatch>(shared_.team_, std::move(marking), make(std::move(setup)),
                                                   rank_barrier()),
@@ -313,15 +313,15 @@ OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
 // reads itself, or, with -reorder N, what another rank reads: rank r reads what rank r + N wrote.
 std::string MpiTable::fill_files(const Point& point) {
   constexpr std::int64_t chunk = 16 * mebibyte;  // written at once
-  const Layout& layout = plan_.table.layout;
+  const Grouping& grouping = plan_.table.grouping;
   const int ranks = shared_.ranks_.ranks();
   const int reader = (shared_.ranks_.rank() - shared_.options_.reorder % ranks + ranks) % ranks;
   shared_.ranks_.barrier();
-  const int group = layout.group_of(reader);
+  const int group = grouping.group_of(reader);
   if (group < 0) return {};
-  const int rank = layout.rank_in_group(reader);
-  const Tile tile = tile_of(spec(), point.bytes, layout.processes, rank);
-  const std::string name = file_name(shared_.file_base_, spec(), layout, group, rank);
+  const int rank = grouping.rank_in_group(reader);
+  const Tile tile = tile_of(spec(), point.bytes, grouping.processes, rank);
+  const std::string name = file_name(shared_.file_base_, spec(), grouping, group, rank);
   FileErrors errors;
   {
     const File file(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, shared_.info_.handle(), errors);
@@ -384,10 +384,10 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t comp
 }
 
 FileSetup MpiTable::file_of(const Point& point) const {
-  const Layout& layout = plan_.table.layout;
-  const int group = layout.group_of(shared_.ranks_.rank()), rank = group_->rank();
-  return {.name = file_name(shared_.file_base_, spec(), layout, group, rank),
-          .tile = tile_of(spec(), point.bytes, layout.processes, rank),
+  const Grouping& grouping = plan_.table.grouping;
+  const int group = grouping.group_of(shared_.ranks_.rank()), rank = group_->rank();
+  return {.name = file_name(shared_.file_base_, spec(), grouping, group, rank),
+          .tile = tile_of(spec(), point.bytes, grouping.processes, rank),
           .bytes = point.bytes,
           .repetitions = point.planned,
           .sync = shared_.options_.file_sync};
@@ -414,7 +414,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
                 .neighborhood = neighborhood_},
       .buffers = {.geometry = point.geometry,
                   .element = plan_.element,
-                  .type = ElementType(plan_.element, is_divided(spec()) ? 0 : point.geometry.elements),
+                  .type = ElementType(plan_.element, spec().is_divided() ? 0 : point.geometry.elements),
                   .single = ElementType(single_element(plan_.element), 0),
                   .in_place = options.in_place ? spec().in_place : InPlace::no,
                   .send = shared_.buffers_.send.memory(),

@@ -10,7 +10,7 @@
 #include "engine/cpu_load.h"
 #include "engine/device_load.h"
 #include "engine/timed_loop.h"
-#include "plan/attributes.h"
+#include "model/attributes.h"
 #include "session/batch.h"
 
 namespace openimb {

@@ -1,5 +1,5 @@
 // For authors of benchmarks: the base of all benchmarks and its members. A benchmark is a struct of static
-// members; this file, engine/context.h, engine/expected.h, plan/spec.h and mpi/calls.h have all that it
+// members; this file, engine/context.h, engine/expected.h, model/spec.h and mpi/calls.h have all that it
 // needs. docs/changing.md shows how to add one. engine/benchmark.h checks each benchmark that a catalog
 // lists.
 #pragma once
@@ -13,9 +13,9 @@
 #include "engine/expected.h"
 #include "engine/timed_loop.h"
 #include "memory/memory.h"
+#include "model/spec.h"
 #include "mpi/calls.h"
 #include "mpi/window.h"
-#include "plan/spec.h"
 
 namespace openimb {
 

@@ -38,7 +38,7 @@ class RankContext {
     add_group(setup, peer);
     add_messages(spec, setup);
     if (spec.displacements != Displacements::none) add_counts();
-    if (is_divided(spec)) add_shares(spec, setup.group.me.elements);
+    if (spec.is_divided()) add_shares(spec, setup.group.me.elements);
     if (spec.message_rate) add_requests(setup.group.me.in_flight);
     if constexpr (std::is_same_v<Context, WindowContext<Count>>) add_window(spec, setup);
     if constexpr (std::is_same_v<Context, ThreadContext<Count>>) add_thread(setup);
@@ -62,7 +62,7 @@ class RankContext {
   void add_messages(const Spec& spec, const Setup& setup) {
     context_.count = static_cast<Count>(setup.group.me.elements / setup.buffers.type.covers());
     context_.span = setup.buffers.geometry.message_extent;
-    context_.type = is_divided(spec) ? setup.buffers.single.handle() : setup.buffers.type.handle();
+    context_.type = spec.is_divided() ? setup.buffers.single.handle() : setup.buffers.type.handle();
     context_.element = setup.buffers.single.handle();
     context_.op = setup.op;
   }

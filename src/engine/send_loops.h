@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/pattern.h"
-#include "plan/spec.h"
+#include "model/spec.h"
 
 namespace openimb {
 

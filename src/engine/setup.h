@@ -12,14 +12,14 @@
 #include "engine/expected.h"
 #include "engine/timed_loop.h"
 #include "memory/memory.h"
+#include "model/options.h"
+#include "model/spec.h"
+#include "model/topology.h"
 #include "mpi/attached_buffer.h"
 #include "mpi/datatype.h"
 #include "mpi/window.h"
 #include "plan/files.h"
 #include "plan/geometry.h"
-#include "plan/options.h"
-#include "plan/spec.h"
-#include "plan/topology.h"
 
 namespace openimb {
 

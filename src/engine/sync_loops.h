@@ -12,9 +12,9 @@
 #include "engine/context.h"
 #include "engine/expected.h"
 #include "engine/timed_loop.h"
+#include "model/synchronization.h"
 #include "mpi/group.h"
 #include "mpi/window.h"
-#include "plan/synchronization.h"
 
 namespace openimb {
 

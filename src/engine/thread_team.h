@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "plan/options.h"
+#include "model/options.h"
 
 namespace openimb {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "plan/attributes.h"
+#include "model/attributes.h"
 
 namespace openimb {
 

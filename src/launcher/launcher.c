@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../plan/exit_status.h"
+#include "../model/exit_status.h"
 #include "../system/rank_variables.h"
 
 enum { mpich, openmpi, mpi_abi, interfaces, unknown = interfaces };

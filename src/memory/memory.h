@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "plan/memory_kind.h"
+#include "model/memory_kind.h"
 
 namespace openimb {
 

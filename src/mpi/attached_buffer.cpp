@@ -4,11 +4,11 @@
 #include <limits>
 #include <new>
 
+#include "model/spec.h"
 #include "mpi/calls.h"
 #include "mpi/datatype.h"
 #include "mpi/errors.h"
 #include "mpi/optional.h"
-#include "plan/sending.h"
 
 namespace openimb {
 

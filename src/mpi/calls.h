@@ -8,8 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "model/spec.h"
 #include "mpi/optional.h"
-#include "plan/spec.h"
 
 namespace openimb::call {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/options.h"
+#include "model/options.h"
 
 namespace openimb {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "plan/data_type.h"
+#include "model/data_type.h"
 
 namespace openimb {
 

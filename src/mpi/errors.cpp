@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "model/exit_status.h"
 #include "mpi/error_reason.h"
 #include "mpi/optional.h"
-#include "plan/exit_status.h"
 
 namespace openimb {
 

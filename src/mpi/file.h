@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/tile.h"
 #include "mpi/optional.h"
-#include "plan/files.h"
 
 namespace openimb {
 

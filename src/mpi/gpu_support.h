@@ -2,7 +2,7 @@
 // libraries lack them.
 #pragma once
 
-#include "plan/gpu_support.h"
+#include "model/gpu_support.h"
 
 namespace openimb {
 

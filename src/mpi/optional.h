@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "plan/attributes.h"
+#include "model/attributes.h"
 
 namespace openimb::call {
 

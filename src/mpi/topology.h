@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/topology.h"
 #include "mpi/calls.h"
 #include "mpi/world.h"
-#include "plan/topology.h"
 
 namespace openimb {
 
-/// Creation and destruction are collective over `ranks`. Ranks keep their order, so that plan/topology.h can
+/// Creation and destruction are collective over `ranks`. Ranks keep their order, so that model/topology.h can
 /// compute the neighbors. An error of MPI ends the job (mpi/errors.h).
 class TopologyCommunicator {
  public:

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/options.h"
 #include "mpi/errors.h"
 #include "mpi/optional.h"
-#include "plan/options.h"
 
 namespace openimb {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "model/options.h"
 #include "mpi/errors.h"
-#include "plan/options.h"
 
 namespace openimb {
 

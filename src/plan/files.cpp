@@ -6,9 +6,10 @@
 
 namespace openimb {
 
-std::string file_name(const std::string& base, const Spec& spec, const Layout& layout, int group, int rank) {
+std::string file_name(const std::string& base, const Spec& spec, const Grouping& grouping, int group,
+                      int rank) {
   std::string name = base;
-  if (layout.group_count() > 1) name += "_g" + std::to_string(group);
+  if (grouping.group_count() > 1) name += "_g" + std::to_string(group);
   if (spec.file.own) name += "_" + std::to_string(rank);
   return name;
 }

@@ -5,24 +5,16 @@
 #include <cstdint>
 #include <string>
 
-#include "plan/layout.h"
-#include "plan/spec.h"
+#include "model/grouping.h"
+#include "model/spec.h"
+#include "model/tile.h"
 
 namespace openimb {
 
 /// `base`: path of the file without suffix. With several groups `_g<group>` follows; where each process has a
 /// file of its own, `_<rank in the group>` follows, too.
-std::string file_name(const std::string& base, const Spec& spec, const Layout& layout, int group, int rank);
-
-/// The part of an I/O portion that one process of a group moves, and its place in the file. Repetition i
-/// begins i * portion further on.
-struct Tile {
-  std::int64_t portion = 0;  ///< bytes of the file that one repetition moves, of all processes together
-  std::int64_t first = 0;    ///< offset in them of this process's first byte
-  std::int64_t share = 0;    ///< bytes of this process
-
-  std::int64_t offset(std::int64_t repetition) const { return repetition * portion + first; }
-};
+std::string file_name(const std::string& base, const Spec& spec, const Grouping& grouping, int group,
+                      int rank);
 
 /// Position of a file's first byte in the contents of all files together, so that no two files have the same
 /// contents.

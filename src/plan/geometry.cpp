@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "plan/saturating.h"
+#include "model/saturating.h"
 
 namespace openimb {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "plan/data_type.h"
-#include "plan/options.h"
-#include "plan/spec.h"
+#include "model/data_type.h"
+#include "model/options.h"
+#include "model/spec.h"
 
 namespace openimb {
 
@@ -50,18 +50,6 @@ struct Capacity {
   bool covers(const Geometry& geometry) const;
   bool operator==(const Capacity&) const = default;
 };
-
-/// Whether a rank receives its share of a message divided over the group.
-constexpr bool is_divided(const Spec& spec) {
-  return spec.receive == Messages::even_share || spec.receive == Messages::block_share;
-}
-
-/// Whether -layout can put gaps between the elements of the benchmark's messages. MPI defines no reduction of
-/// derived types.
-constexpr bool takes_layout(const Spec& spec) {
-  return spec.access == Access::two_sided && !spec.reduction && !spec.partitioned && !is_divided(spec) &&
-         (spec.send != Messages::none || spec.receive != Messages::none);
-}
 
 /// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements %
 /// processes` ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.

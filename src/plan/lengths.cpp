@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "plan/saturating.h"
+#include "model/saturating.h"
 
 namespace openimb {
 

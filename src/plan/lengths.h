@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/options.h"
-#include "plan/spec.h"
+#include "model/options.h"
+#include "model/spec.h"
 
 namespace openimb {
 
 /// Lengths in bytes, each a multiple of the element size: a requested length is rounded up, and dropped where
 /// rounding makes it equal to the one before it. For threaded benchmarks the requested length is that of each
-/// thread's message, the returned one that of all threads together (plan/saturating.h). A synchronization has
-/// the single length 0.
+/// thread's message, the returned one that of all threads together (model/saturating.h). A synchronization
+/// has the single length 0.
 std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& options);
 
 /// The smallest and largest requested length, before rounding to elements: for the banner.

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "plan/options.h"
-#include "plan/spec.h"
+#include "model/options.h"
+#include "model/spec.h"
 
 namespace openimb {
 

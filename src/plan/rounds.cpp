@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/random.h"
+#include "model/random.h"
 
 namespace openimb {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "plan/options.h"
+#include "model/options.h"
 #include "plan/repetitions.h"
 
 namespace openimb {

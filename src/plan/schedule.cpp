@@ -4,11 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "model/saturating.h"
+#include "model/synchronization.h"
+#include "plan/exclusions.h"
+#include "plan/groups.h"
 #include "plan/lengths.h"
-#include "plan/requests.h"
-#include "plan/saturating.h"
-#include "plan/sending.h"
-#include "plan/synchronization.h"
+#include "plan/mpi_memory.h"
 
 namespace openimb {
 
@@ -97,9 +98,8 @@ int Schedule::available() const {
 std::string Schedule::why_unavailable(const Spec& spec) const {
   if (!spec.unavailable.empty()) return std::string(spec.unavailable);
   for (const std::string& why :
-       {why_not_synchronized(spec, options_.sync_mode), why_not_sent(spec, options_.send_mode),
-        why_not_placed(spec, options_.layout),
-        why_not_in_memory(spec, options_.memory, options_.window_kind)}) {
+       {sync_mode_error(spec, options_.sync_mode), send_mode_error(spec, options_.send_mode),
+        layout_error(spec, options_.layout), memory_error(spec, options_.memory, options_.window_kind)}) {
     if (!why.empty()) return why;
   }
   return {};
@@ -147,11 +147,11 @@ TablePlan Schedule::plan(const TableKey& key) const {
   TablePlan plan{.benchmark = key.benchmark,
                  .variant = key.variant,
                  .table = {.spec = spec,
-                           .layout = {.processes = key.processes,
-                                      .threads = threads_in(spec),
-                                      .world = ranks_,
-                                      .groups = {},
-                                      .map = {}},
+                           .grouping = {.processes = key.processes,
+                                        .threads = threads_in(spec),
+                                        .world = ranks_,
+                                        .groups = {},
+                                        .map = {}},
                            .multi = key.multi,
                            .transfers = key.transfers,
                            .defects = options_.check,
@@ -177,9 +177,9 @@ TablePlan Schedule::plan(const TableKey& key) const {
                     .detail = "has no processes at the distance -stride " + std::to_string(options_.stride)};
   }
   if (plan.failure) return plan;
-  plan.table.layout = make_layout(ranks_, key.processes, key.multi != Multi::off, options_.map);
-  if (options_.fabric) plan.table.layout.groups = {options_.fabric->ranks};
-  plan.table.layout.threads = threads_in(spec);
+  plan.table.grouping = make_grouping(ranks_, key.processes, key.multi != Multi::off, options_.map);
+  if (options_.fabric) plan.table.grouping.groups = {options_.fabric->ranks};
+  plan.table.grouping.threads = threads_in(spec);
   for (const std::int64_t bytes : message_lengths(spec, options_)) {
     plan.points.push_back(plan_point(plan, bytes));
   }
@@ -216,7 +216,7 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
 Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_flight) const {
   const Spec& spec = plan.spec();
   const Settings& settings = options_.settings;
-  const int processes = plan.table.layout.processes;
+  const int processes = plan.table.grouping.processes;
   const std::int64_t bytes_per_thread = bytes / threads_of(spec);
   Point point{.bytes = bytes,
               .geometry = {},
@@ -256,7 +256,7 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
                                     ? buffered_bytes(plan.spec(), point.in_flight, point.bytes)
                                     : 0;
   const std::int64_t requests = request_bytes(plan.spec(), geometry,
-                                              {.processes = plan.table.layout.processes,
+                                              {.processes = plan.table.grouping.processes,
                                                .partitions = options_.partitions,
                                                .one_way = received_at_once(point.in_flight)});
   return plus(times(threads, plus(geometry.total(), images, requests)),
@@ -307,14 +307,14 @@ SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const
   return {.settings = options_.settings,
           .policy = plan.policy,
           .planned = point.planned,
-          .processes = plan.table.layout.processes,
+          .processes = plan.table.grouping.processes,
           .load_seconds = spec.overlap == Overlap::fixed ? options_.settings.target_cpu_seconds : 0,
           .warm_up = options_.warm_up && !spec.on_files()};
 }
 
 // Repetitions after which the first root is root again.
 std::int64_t Schedule::rotation(const TablePlan& plan) const {
-  return options_.moves_root(plan.spec()) ? plan.table.layout.processes : 1;
+  return options_.moves_root(plan.spec()) ? plan.table.grouping.processes : 1;
 }
 
 }  // namespace openimb

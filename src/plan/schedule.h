@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "model/options.h"
+#include "model/table.h"
 #include "plan/geometry.h"
-#include "plan/options.h"
+#include "plan/rounds.h"
 #include "plan/sampling.h"
-#include "plan/table.h"
 
 namespace openimb {
 

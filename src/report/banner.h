@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/options.h"
+#include "model/options.h"
 #include "result/measurement.h"
 
 namespace openimb {

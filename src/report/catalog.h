@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "plan/component.h"
+#include "model/component.h"
 
 namespace openimb {
 

@@ -23,7 +23,7 @@ std::string precision(const Row& row, bool labeled) {
   return formatted(labeled ? "%g" : "%.2f%%", *row.passes->half_width * 100);
 }
 
-// Cells in the reference layout of IMB-HALO: six digits, as C++ streams print them. A blank precedes each
+// Cells in the reference output of IMB-HALO: six digits, as C++ streams print them. A blank precedes each
 // figure except the first. (xN): N messages per repetition; Mb/s counts all N.
 std::vector<Cell> labeled_cells(const Table& table, const Measurement& measurement, const Row& row,
                                 double bytes_per_megabyte) {
@@ -53,7 +53,7 @@ std::string decimal_cell(double number) { return padded(formatted("%.2f", number
 
 std::string labeled_length_of(const Table& table, std::int64_t bytes) {
   const Spec& spec = table.spec;
-  const double messages = spec.sent * spec.processes_taking_part(table.layout.processes);
+  const double messages = spec.sent * spec.processes_taking_part(table.grouping.processes);
   return formatted("%lld(x%lld)(bytes)", static_cast<long long>(bytes), std::llround(messages));
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/options.h"
+#include "model/options.h"
 #include "report/columns.h"
 #include "report/format.h"
 #include "report/row_label.h"
@@ -68,7 +68,8 @@ double gigabytes(std::int64_t bytes) {
 std::string failure_text(const Table& table, const Failure& failure) {
   std::string cause = name_of(failure.cause);
   std::ranges::replace(cause, '_', ' ');
-  RowLabel label{.benchmark = table.spec.name, .processes = table.layout.processes, .variant = table.variant};
+  RowLabel label{
+      .benchmark = table.spec.name, .processes = table.grouping.processes, .variant = table.variant};
   if (is_about_a_length(failure.cause) && table.has_lengths()) label.bytes = failure.bytes;
   std::string text = text_of(label);
   if (failure.pair) text += formatted(", pair %d-%d", failure.pair->pair.a, failure.pair->pair.b);
@@ -95,7 +96,7 @@ std::string failure_lines(const Table& table, const Failure& failure, Heads head
           "SECS_PER_SAMPLE (IMB_settings.h) to increase time limit.");
     case Failure::Cause::invalid_processes:
       return formatted("\n# !! Benchmark %s %sinvalid for %d processes !! \n", name.c_str(),
-                       heads == Heads::pairs ? "is " : "", table.layout.processes);
+                       heads == Heads::pairs ? "is " : "", table.grouping.processes);
     case Failure::Cause::no_space:
       return failure_row(table, failure.bytes,
                          formatted("out-of-space.; needed X=%8.3f GB, free %8.3f GB; use flag \"-file PATH\"",

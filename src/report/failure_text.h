@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "plan/component.h"
-#include "plan/table.h"
+#include "model/component.h"
+#include "model/table.h"
 
 namespace openimb {
 

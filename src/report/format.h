@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "plan/attributes.h"
+#include "model/attributes.h"
 
 namespace openimb {
 

@@ -22,19 +22,19 @@ std::optional<const char*> mode_of(Transfers transfers) {
 
 // `group`: the one the record is about; -1: all of them.
 void write_point(JsonWriter& json, const Table& table, int group) {
-  const Layout& layout = table.layout;
+  const Grouping& grouping = table.grouping;
   json.field("benchmark", table.spec.name);
   json.field("kind", name_of(table.spec.kind));
   json.field("mode", mode_of(table.transfers));
   if (!table.variant.empty()) json.field("variant", table.variant);
   json.field("multi", name_of(table.multi));
-  json.field("processes", layout.processes);
-  json.field("threads", layout.threads);
-  json.field("group_count", layout.group_count());
+  json.field("processes", grouping.processes);
+  json.field("threads", grouping.threads);
+  json.field("group_count", grouping.group_count());
   json.field("group", group < 0 ? std::nullopt : std::optional(group));
   // Without a map and with one group they are 0, 1, 2, ...: `processes` has them.
-  if (layout.groups.empty() || (!layout.map && layout.group_count() == 1)) return;
-  const std::span<const std::vector<int>> groups = layout.groups;
+  if (grouping.groups.empty() || (!grouping.map && grouping.group_count() == 1)) return;
+  const std::span<const std::vector<int>> groups = grouping.groups;
   json.field("groups", group < 0 ? groups : groups.subspan(static_cast<std::size_t>(group), 1));
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/option_value.h"
+#include "model/option_value.h"
 #include "report/output.h"
 #include "report/reporter.h"
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "plan/options.h"
+#include "model/options.h"
 #include "result/measurement.h"
 
 namespace openimb {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "plan/option_value.h"
+#include "model/option_value.h"
 #include "result/measurement.h"
 
 namespace openimb {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/rounds.h"
 #include "report/columns.h"
 #include "report/format.h"
 
@@ -105,7 +106,7 @@ void SweepText::failure(const Table& table, const Failure& failure) {
 std::string SweepText::table(const Table& table) const {
   const std::size_t columns = table.defects ? 9 : 8;
   std::string text = "\n" + rule_of(columns) + "# Benchmarking " + std::string(table.spec.name) + "\n";
-  text += formatted("# #endpoints = %d, #passes = %d\n", table.layout.processes, passes_);
+  text += formatted("# #endpoints = %d, #passes = %d\n", table.grouping.processes, passes_);
   if (table.spec.message_rate) text += formatted("# window_size = %d\n", in_flight_);
   text += rule_of(columns);
   for (const char* const head : {"#bytes", "#repetitions", "t_min[usec]", "t_median", "t_max[usec]",

@@ -31,27 +31,27 @@ std::string rank_lines(std::string lead, std::span<const int> ranks) {
   return text += "# \n";
 }
 
-// The reference layout does not print a single thread, except for benchmarks of threads.
+// The reference output does not print a single thread, except for benchmarks of threads.
 std::string threads_of(const Table& table) {
-  const bool is_shown = table.layout.threads > 1 || table.spec.threaded;
-  return is_shown ? formatted(" (threads: %d)", table.layout.threads) : "";
+  const bool is_shown = table.grouping.threads > 1 || table.spec.threaded;
+  return is_shown ? formatted(" (threads: %d)", table.grouping.threads) : "";
 }
 
 std::string group_lines(const Table& table) {
-  const Layout& layout = table.layout;
+  const Grouping& grouping = table.grouping;
   std::string text = formatted("# ( %d groups of %d processes each running simultaneous )%s \n",
-                               layout.group_count(), layout.processes, threads_of(table).c_str());
-  for (int group = 0; group < layout.group_count(); ++group) {
-    text += rank_lines(formatted("# Group %2d: ", group), layout.groups[static_cast<std::size_t>(group)]);
+                               grouping.group_count(), grouping.processes, threads_of(table).c_str());
+  for (int group = 0; group < grouping.group_count(); ++group) {
+    text += rank_lines(formatted("# Group %2d: ", group), grouping.groups[static_cast<std::size_t>(group)]);
   }
   return text;
 }
 
 std::string map_lines(const Table& table, const Map& map) {
-  const Layout& layout = table.layout;
-  std::string text =
-      formatted("# #processes = %d%s; rank order (rowwise): \n", layout.processes, threads_of(table).c_str());
-  std::span<const int> ranks = layout.groups.front();
+  const Grouping& grouping = table.grouping;
+  std::string text = formatted("# #processes = %d%s; rank order (rowwise): \n", grouping.processes,
+                               threads_of(table).c_str());
+  std::span<const int> ranks = grouping.groups.front();
   while (!ranks.empty()) {
     const std::size_t count = std::min(ranks.size(), static_cast<std::size_t>(std::max(1, map.columns)));
     text += rank_lines("# ", ranks.first(count));
@@ -60,19 +60,19 @@ std::string map_lines(const Table& table, const Map& map) {
   return text;
 }
 
-std::string idle_line(const Layout& layout) {
-  return layout.idle() <= 0 ? ""
-                            : formatted("# ( %d additional process%s waiting in MPI_Barrier)\n",
-                                        layout.idle(), layout.idle() == 1 ? "" : "es");
+std::string idle_line(const Grouping& grouping) {
+  return grouping.idle() <= 0 ? ""
+                              : formatted("# ( %d additional process%s waiting in MPI_Barrier)\n",
+                                          grouping.idle(), grouping.idle() == 1 ? "" : "es");
 }
 
-std::string layout_lines(const Table& table) {
-  const Layout& layout = table.layout;
+std::string grouping_lines(const Table& table) {
+  const Grouping& grouping = table.grouping;
   const std::string text =
-      layout.group_count() > 1 ? group_lines(table)
-      : layout.map ? map_lines(table, *layout.map)
-                   : formatted("# #processes = %d%s \n", layout.processes, threads_of(table).c_str());
-  return text + idle_line(layout);
+      grouping.group_count() > 1 ? group_lines(table)
+      : grouping.map ? map_lines(table, *grouping.map)
+                     : formatted("# #processes = %d%s \n", grouping.processes, threads_of(table).c_str());
+  return text + idle_line(grouping);
 }
 
 std::string mode_lines(Transfers transfers) {
@@ -84,10 +84,10 @@ std::string mode_lines(Transfers transfers) {
 // "Stencil2D (2 x 4)", "Neighbor_alltoall (graph 4 x 2)".
 std::string title_of(const Table& table) {
   std::string text(table.spec.name);
-  if (table.names_topology) return text + " (" + table.spec.topology.name(table.layout.processes) + ")";
+  if (table.names_topology) return text + " (" + table.spec.topology.name(table.grouping.processes) + ")";
   const Stencil& stencil = table.spec.stencil;
   if (stencil.dimensions == 0) return text;
-  text += " (" + Torus(table.layout.processes, stencil.dimensions).name();
+  text += " (" + Torus(table.grouping.processes, stencil.dimensions).name();
   return text += stencil.corners ? ", corners)" : ")";
 }
 
@@ -103,21 +103,21 @@ std::string without_blanks_at_ends(const std::string& text) {
   return stripped;
 }
 
-// Options that decide how many messages are in flight. The reference layout of IMB-MPI1 has no such lines.
+// Options that decide how many messages are in flight. The reference output of IMB-MPI1 has no such lines.
 std::string window_lines(const Table& table, Heads heads, int in_flight) {
-  const int active = table.spec.processes_taking_part(table.layout.processes);
+  const int active = table.spec.processes_taking_part(table.grouping.processes);
   const std::string pairs = heads == Heads::pairs ? formatted("# pairs = %d\n", active / 2) : "";
   return pairs + formatted("# window_size = %d\n", in_flight);
 }
 
 std::string labeled_head(const Table& table) {
-  const Layout& layout = table.layout;
-  std::string text = layout.group_count() > 1 ? "\n# Benchmarking Multi-" : "\n# Benchmarking ";
+  const Grouping& grouping = table.grouping;
+  std::string text = grouping.group_count() > 1 ? "\n# Benchmarking Multi-" : "\n# Benchmarking ";
   text += std::string(table.spec.name) +
-          formatted(" (processes: %d; threads: %d; dimensions: %d%s)\n", layout.processes, layout.threads,
+          formatted(" (processes: %d; threads: %d; dimensions: %d%s)\n", grouping.processes, grouping.threads,
                     table.spec.stencil.dimensions, table.spec.stencil.corners ? "; corners" : "");
-  const bool plain = layout.group_count() == 1 && !layout.map;
-  return without_blanks_at_ends(text + (plain ? idle_line(layout) : layout_lines(table)));
+  const bool plain = grouping.group_count() == 1 && !grouping.map;
+  return without_blanks_at_ends(text + (plain ? idle_line(grouping) : grouping_lines(table)));
 }
 
 std::string variant_line(const Table& table) {
@@ -130,9 +130,9 @@ std::string table_head(const Table& table, Heads heads, int in_flight) {
   const bool threaded = table.spec.threaded;
   const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
   const std::string rule = std::string("#").append(wide * column_width - 1, '-') += '\n';
-  std::string text = "\n" + rule + "# Benchmarking " + (table.layout.group_count() > 1 ? "Multi-" : "");
+  std::string text = "\n" + rule + "# Benchmarking " + (table.grouping.group_count() > 1 ? "Multi-" : "");
   text += title_of(table) + " \n";
-  text += layout_lines(table) + variant_line(table);
+  text += grouping_lines(table) + variant_line(table);
   if (table.spec.message_rate && heads != Heads::classic) text += window_lines(table, heads, in_flight);
   text += rule + mode_lines(table.transfers);
   if (heads != Heads::classic) text = without_blanks_at_ends(text);

@@ -1,5 +1,5 @@
 // The classic text tables, for people and for existing parsers: none of our own lines is between the first
-// row of a table and the blank line that ends it; notes follow that line. Source: reference layout of IMB
+// row of a table and the blank line that ends it; notes follow that line. Source: reference output of IMB
 // 2021 (13-wide columns, rules, group lists, failure rows, footer).
 #pragma once
 

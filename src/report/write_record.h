@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "plan/options.h"
+#include "model/options.h"
 #include "report/json_writer.h"
 
 namespace openimb {

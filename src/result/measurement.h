@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "plan/component.h"
-#include "plan/figures.h"
-#include "plan/options.h"
-#include "plan/table.h"
-#include "plan/words.h"
+#include "model/component.h"
+#include "model/figures.h"
+#include "model/options.h"
+#include "model/table.h"
+#include "model/words.h"
 #include "result/evidence.h"
 #include "result/interval.h"
 
@@ -53,7 +53,7 @@ struct SampleStatistics {
 template <>
 inline constexpr Words<4> words_of<SampleStatistics::Shortfall> = {"none", "budget", "passes", "interrupted"};
 
-/// The figures of a row (plan/figures.h).
+/// The figures of a row (model/figures.h).
 class Figures {
  public:
   Figures() { values_.fill(std::numeric_limits<double>::quiet_NaN()); }
@@ -70,7 +70,7 @@ class Figures {
   std::array<double, std::size(figures)> values_;  ///< NaN: the row does not have it
 };
 
-/// A load_drift (plan/figures.h) beyond which t_CPU is unreliable and the load is calibrated again.
+/// A load_drift (model/figures.h) beyond which t_CPU is unreliable and the load is calibrated again.
 inline constexpr double noticeable_drift = 0.1;
 
 /// Where time_max was measured.
@@ -82,7 +82,7 @@ struct Slowest {
 
 /// One line of a table: one group, or all groups together.
 struct Row : Figures {
-  int group = -1;       ///< index into layout.groups; -1: all groups (or the only one)
+  int group = -1;       ///< index into Grouping::groups; -1: all groups (or the only one)
   int taking_part = 0;  ///< processes of a group that have a time: some may be idle
   Slowest slowest;
   std::vector<double> of_threads;  ///< time_max of each thread over the ranks; empty: one thread

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "plan/table.h"
+#include "model/table.h"
 #include "result/measurement.h"
 #include "result/states.h"
 

@@ -90,9 +90,9 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
 // Wrong bytes of all groups, or of the group of the row.
 std::int64_t defects_of(const Table& table, const Row& row, std::span<const double> wrong) {
   std::int64_t defects = 0;
-  for (int group = 0; group < table.layout.group_count(); ++group) {
+  for (int group = 0; group < table.grouping.group_count(); ++group) {
     if (row.group >= 0 && row.group != group) continue;
-    for (const int member : table.layout.groups[static_cast<std::size_t>(group)]) {
+    for (const int member : table.grouping.groups[static_cast<std::size_t>(group)]) {
       defects += static_cast<std::int64_t>(wrong[static_cast<std::size_t>(member)]);
     }
   }
@@ -105,7 +105,7 @@ double messages_of(const Table& table, const Row& row, int in_flight) {
   const int pairs = row.taking_part / 2;
   switch (table.shown().rates) {
     case Rates::of_a_process:
-      return spec.turnover * (spec.kind == Kind::multiple_transfer ? table.layout.processes - 1.0 : 1.0);
+      return spec.turnover * (spec.kind == Kind::multiple_transfer ? table.grouping.processes - 1.0 : 1.0);
     case Rates::of_pairs:
       return static_cast<double>(spec.turnover) * in_flight * pairs;
     case Rates::of_all:
@@ -142,7 +142,7 @@ void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_fli
 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
                          std::span<const double> seconds, const Overlapped& overlapped) {
-  const std::span<const std::vector<int>> groups = table.layout.groups;
+  const std::span<const std::vector<int>> groups = table.grouping.groups;
   const bool per_group = table.multi == Multi::each_group;
   std::vector<Row> rows;
   for (std::size_t first = 0; first < groups.size(); first += per_group ? 1 : groups.size()) {
@@ -167,7 +167,7 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
     }
     if (!times.defects.empty()) row.defects = defects_of(table, row, times.defects);
     if (!times.waiting.empty()) {
-      const std::span<const std::vector<int>> groups = table.layout.groups;
+      const std::span<const std::vector<int>> groups = table.grouping.groups;
       row.waiting_of_threads =
           slowest_of_threads(row.group < 0 ? groups : groups.subspan(static_cast<std::size_t>(row.group), 1),
                              static_cast<std::size_t>(table.timed_threads()), times.seconds, times.waiting,

@@ -69,8 +69,8 @@ class PassSession {
   /// Identifies the ranks of a row: processes, groups, group.
   using Ranks = std::tuple<int, int, int>;
   static Ranks ranks_of(const PassTable& table, const RowSeries& series) {
-    const Layout& layout = table.plan.table.layout;
-    return {layout.processes, layout.group_count(), series.first.group};
+    const Grouping& grouping = table.plan.table.grouping;
+    return {grouping.processes, grouping.group_count(), series.first.group};
   }
 
   /// The variants of one table; a single table in a launch without variants.
@@ -146,7 +146,7 @@ void PassSession::plan() {
     const bool each_group = table.plan.table.multi == Multi::each_group;
     for (const Point& point : table.plan.points) {
       table.points.push_back({.point = &point, .first_row = rows, .failure = {}, .rows = {}});
-      rows += each_group ? table.plan.table.layout.group_count() : 1;
+      rows += each_group ? table.plan.table.grouping.group_count() : 1;
     }
     points += table.points.size();
   }
@@ -217,7 +217,7 @@ void PassSession::open(PassTable& table) {
   if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
   if (table.failure) return;
   for (PassPoint& entry : table.points) entry.failure = why_not(parts_, *table.open, *entry.point);
-  const auto [of_ranks, first] = probing_.try_emplace(table.plan.table.layout.groups);
+  const auto [of_ranks, first] = probing_.try_emplace(table.plan.table.grouping.groups);
   if (first) of_ranks->second = choose_probing(*table.open);
   table.probing = of_ranks->second;
 }

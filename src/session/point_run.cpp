@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "plan/saturating.h"
+#include "model/saturating.h"
 #include "result/statistics.h"
 #include "session/decorated_batch.h"
 
@@ -259,7 +259,7 @@ void PointRun::add_observations(Row& row) {
 
 // The ranks of the row's group, or of all groups.
 std::vector<int> PointRun::ranks_of(const Row& row) const {
-  const std::vector<std::vector<int>>& groups = plan_.table.layout.groups;
+  const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   if (row.group >= 0) return groups[static_cast<std::size_t>(row.group)];
   std::vector<int> all;
   for (const std::vector<int>& group : groups) all.insert(all.end(), group.begin(), group.end());
@@ -272,7 +272,7 @@ std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
   const std::vector<double> of_group =
       idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_);
-  const std::vector<std::vector<int>>& groups = plan_.table.layout.groups;
+  const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   std::vector<std::vector<double>> series(parts_.world.rank() == 0 ? groups.size() : 0);
   // In parts, as what rank 0 gathers at once is limited.
   const auto count = static_cast<std::size_t>(parts_.world.largest(static_cast<double>(of_group.size())));
@@ -301,7 +301,7 @@ double PointRun::drift_of_load() {
 
 // The free space, where it is known, must hold everything that a point writes.
 void PointRun::require_space() const {
-  const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.layout.group_count());
+  const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.grouping.group_count());
   const double least = -parts_.world.largest(-static_cast<double>(parts_.surroundings.free_bytes()));
   constexpr auto unlimited = static_cast<double>(largest_size);
   if (static_cast<double>(needed) <= least && needed < largest_size) return;
@@ -328,7 +328,7 @@ double PointRun::mean_of(double seconds) const {
   return batch_->takes_part() ? seconds : std::numeric_limits<double>::quiet_NaN();
 }
 
-bool PointRun::idle() const { return plan_.table.layout.group_of(parts_.world.rank()) < 0; }
+bool PointRun::idle() const { return plan_.table.grouping.group_of(parts_.world.rank()) < 0; }
 
 Timing PointRun::timing() const {
   if (plan_.synchronized) return Timing::synchronized;

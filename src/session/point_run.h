@@ -29,7 +29,7 @@ class ActivityScope {
 
  private:
   static Activity table_activity(const Table& table) {
-    return {.benchmark = table.spec.name, .processes = table.layout.processes, .variant = table.variant};
+    return {.benchmark = table.spec.name, .processes = table.grouping.processes, .variant = table.variant};
   }
 
   Surroundings& surroundings_;

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "plan/options.h"
+#include "model/options.h"
 #include "plan/schedule.h"
 #include "report/reporter.h"
 #include "result/evidence.h"

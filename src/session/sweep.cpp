@@ -101,7 +101,7 @@ void Sweeps::open_tables() {
       table.failure = {.cause = Failure::Cause::no_answer, .detail = "a rank does not answer"};
     }
     table.in_round.table.multi = Multi::each_group;
-    table.in_round.table.layout.processes = 2;
+    table.in_round.table.grouping.processes = 2;
   }
 }
 
@@ -129,7 +129,7 @@ void Sweeps::run_round(int round, const EndpointPairs& pairs) {
 }
 
 void Sweeps::set_groups(SweepTable& table, const EndpointPairs& pairs) const {
-  std::vector<std::vector<int>>& groups = table.in_round.table.layout.groups;
+  std::vector<std::vector<int>>& groups = table.in_round.table.grouping.groups;
   groups.clear();
   for (const auto& [a, b] : pairs) groups.push_back({rank_of(a), rank_of(b)});
 }
@@ -165,7 +165,7 @@ void Sweeps::report_failed(const SweepTable& table, const Failure& of_all, int r
   Table of_pair = table.in_round.table;
   of_pair.multi = Multi::off;
   for (const EndpointPair& pair : pairs) {
-    of_pair.layout.groups = {{rank_of(pair.a), rank_of(pair.b)}};
+    of_pair.grouping.groups = {{rank_of(pair.a), rank_of(pair.b)}};
     Failure failure = of_all;
     failure.pair = {pass_, round, pair};
     outcome_.report(of_pair, failure);

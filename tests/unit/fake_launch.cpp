@@ -122,10 +122,10 @@ class FakeTable final : public OpenTable {
         plan_(plan),
         rank_(rank),
         world_(world),
-        name_(std::string(plan.spec().name) + ' ' + std::to_string(plan.table.layout.processes)),
-        group_number_(plan.table.layout.group_of(rank.rank)),
+        name_(std::string(plan.spec().name) + ' ' + std::to_string(plan.table.grouping.processes)),
+        group_number_(plan.table.grouping.group_of(rank.rank)),
         meeting_(meeting_of(number)),
-        group_(meeting_, plan.table.layout.rank_in_group(rank.rank)) {
+        group_(meeting_, plan.table.grouping.rank_in_group(rank.rank)) {
     world_.all().exchange(rank.rank, "open table " + name_);
   }
   FakeTable(const FakeTable&) = delete;
@@ -179,7 +179,7 @@ class FakeTable final : public OpenTable {
   Meeting& meeting_of(int number) {
     const std::string name = "table " + std::to_string(number) + ", ";
     if (group_number_ < 0) return world_.group(name + "idle rank " + std::to_string(rank_.rank), 1);
-    return world_.group(name + "group " + std::to_string(group_number_), plan_.table.layout.processes);
+    return world_.group(name + "group " + std::to_string(group_number_), plan_.table.grouping.processes);
   }
 
   // What one rank lacks, all have agreed upon.
@@ -386,7 +386,7 @@ std::vector<Measurement> Outcome::rows(std::string_view benchmark, int processes
   std::vector<Measurement> rows;
   for (const Told& one : told) {
     if (one.what != Told::What::row || one.table.spec.name != benchmark) continue;
-    if (processes == 0 || one.table.layout.processes == processes) rows.push_back(one.measurement);
+    if (processes == 0 || one.table.grouping.processes == processes) rows.push_back(one.measurement);
   }
   return rows;
 }
@@ -404,7 +404,7 @@ std::vector<std::string> Outcome::story() const {
   std::vector<std::string> lines;
   for (const Told& one : told) {
     std::string line = words[static_cast<int>(one.what)];
-    line += ' ' + std::string(one.table.spec.name) + ' ' + std::to_string(one.table.layout.processes);
+    line += ' ' + std::string(one.table.spec.name) + ' ' + std::to_string(one.table.grouping.processes);
     if (one.what == Told::What::row) line += ' ' + std::to_string(one.measurement.bytes);
     if (one.what == Told::What::failure) line += ' ' + std::to_string(one.failure.bytes);
     lines.push_back(line);

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "plan/figures.h"
+#include "model/figures.h"
 #include "report/json_writer.h"
 
 inline std::string figure_lines() {

@@ -7,7 +7,7 @@
 
 #include "cli/suggestion.h"
 #include "cli/values.h"
-#include "plan/options.h"
+#include "model/options.h"
 
 using namespace openimb;
 

@@ -7,7 +7,7 @@
 #include "engine/file_content.h"
 #include "plan/files.h"
 #include "plan/geometry.h"
-#include "plan/layout.h"
+#include "plan/groups.h"
 #include "plan/repetitions.h"
 #include "result/statistics.h"
 
@@ -84,13 +84,13 @@ std::vector<int> in_order(int count) {
 }  // namespace
 
 TEST_CASE("names of files say group and rank") {
-  const Layout one = make_layout(4, 4, false, {});
-  const Layout two = make_layout(4, 2, true, {});
+  const Grouping one = make_grouping(4, 4, false, {});
+  const Grouping two = make_grouping(4, 2, true, {});
   CHECK(file_name("/a/IMB_out", common, one, 0, 3) == "/a/IMB_out");
   CHECK(file_name("/a/IMB_out", common, two, 1, 1) == "/a/IMB_out_g1");
   CHECK(file_name("/a/IMB_out", own, one, 0, 3) == "/a/IMB_out_3");
   CHECK(file_name("/a/IMB_out", own, two, 1, 1) == "/a/IMB_out_g1_1");
-  CHECK(file_name("x", single, make_layout(3, 1, true, {}), 2, 0) == "x_g2");
+  CHECK(file_name("x", single, make_grouping(3, 1, true, {}), 2, 0) == "x_g2");
 }
 
 TEST_CASE("an I/O portion is divided without gap or overlap") {
@@ -137,7 +137,7 @@ TEST_CASE("how often, on how many processes, with how much memory") {
 TEST_CASE("throughput is that of the portion, of collectives too") {
   Spec collective = common;
   collective.kind = Kind::collective;
-  const Table table{.spec = collective, .layout = make_layout(4, 4, false, {})};
+  const Table table{.spec = collective, .grouping = make_grouping(4, 4, false, {})};
   const std::vector<double> seconds{1, 2, 4, 2};
   CHECK(rows_of(table, 1000, 1, seconds).front()[Figure::bytes_per_second] == 250);
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "plan/groups.h"
 #include "result/statistics.h"
 
 using namespace openimb;
@@ -19,8 +20,9 @@ constexpr Spec half_ibcast{
     .name = "Half_Ibcast", .table = &tables::overlap, .time_factor = 0.5, .overlap = Overlap::matched};
 
 Table table_of(const Spec& spec, int ranks, int processes, int threads = 1, Multi multi = Multi::off) {
-  Table table{.spec = spec, .layout = make_layout(ranks, processes, multi != Multi::off, {}), .multi = multi};
-  table.layout.threads = threads;
+  Table table{
+      .spec = spec, .grouping = make_grouping(ranks, processes, multi != Multi::off, {}), .multi = multi};
+  table.grouping.threads = threads;
   return table;
 }
 

@@ -11,7 +11,8 @@
 #include "cli/command_line.h"
 #include "device/driver.h"
 #include "memory/memory.h"
-#include "plan/gpu_support.h"
+#include "model/gpu_support.h"
+#include "plan/exclusions.h"
 
 using namespace openimb;
 
@@ -154,22 +155,20 @@ TEST_CASE("benchmarks that cannot use a kind of memory") {
   const MemoryChoice source{.send = MemoryKind::cuda};
   Spec put{.name = "Put", .access = Access::passive_target};
   put.one_sided.exposed = Exposed::receive;
-  CHECK(why_not_in_memory(put, both, WindowKind::create).empty());
-  CHECK(why_not_in_memory(put, both, WindowKind::dynamic).empty());
-  CHECK(why_not_in_memory(put, source, WindowKind::allocate).empty());
-  CHECK(why_not_in_memory(put, {}, WindowKind::allocate).empty());
-  CHECK(why_not_in_memory(put, both, WindowKind::allocate) ==
+  CHECK(memory_error(put, both, WindowKind::create).empty());
+  CHECK(memory_error(put, both, WindowKind::dynamic).empty());
+  CHECK(memory_error(put, source, WindowKind::allocate).empty());
+  CHECK(memory_error(put, {}, WindowKind::allocate).empty());
+  CHECK(memory_error(put, both, WindowKind::allocate) ==
         "-memory cuda: MPI allocates the memory of this window, on the host; use -window create or dynamic");
   put.one_sided.loads_and_stores = true;
-  CHECK(why_not_in_memory(put, source, WindowKind::create) ==
+  CHECK(memory_error(put, source, WindowKind::create) ==
         "-memory cuda,host: loads and stores of the CPU need memory of the host");
 }
 
 TEST_CASE("what Open MPI does not have for memory of GPUs") {
   MemoryChoice memory{.send = MemoryKind::rocm, .limited_mpi = true};
-  const auto runs = [&](const Spec& spec) {
-    return why_not_in_memory(spec, memory, WindowKind::create).empty();
-  };
+  const auto runs = [&](const Spec& spec) { return memory_error(spec, memory, WindowKind::create).empty(); };
   const Spec blocking{.name = "Allreduce", .reduction = true};
   const Spec accumulate{.name = "Accumulate", .reduction = true, .access = Access::passive_target};
   const Spec nonblocking{.name = "Iallreduce_pure", .reduction = true, .starts = true};
@@ -183,14 +182,14 @@ TEST_CASE("what Open MPI does not have for memory of GPUs") {
   CHECK(runs(in_blocks));
   CHECK_FALSE(runs(scattered));
   CHECK_FALSE(runs(local));
-  CHECK(why_not_in_memory(put, memory, WindowKind::create) ==
+  CHECK(memory_error(put, memory, WindowKind::create) ==
         "-memory rocm,host: this MPI documents no one-sided communication with memory of GPUs; -gpu_check "
         "trust runs it");
   CHECK(runs(moving));
   CHECK_FALSE(runs(accumulate));
   CHECK_FALSE(runs(nonblocking));
   CHECK_FALSE(runs(persistent));
-  CHECK(why_not_in_memory(persistent, memory, WindowKind::create) ==
+  CHECK(memory_error(persistent, memory, WindowKind::create) ==
         "-memory rocm,host: this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan "
         "and Exscan only; -gpu_check trust runs it");
   memory.send = MemoryKind::rocm_managed;

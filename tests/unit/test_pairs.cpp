@@ -5,9 +5,9 @@
 #include <numeric>
 #include <set>
 
-#include "plan/layout.h"
-#include "plan/random.h"
-#include "plan/torus.h"
+#include "model/random.h"
+#include "model/torus.h"
+#include "plan/groups.h"
 
 using namespace openimb;
 using Ranks = std::vector<int>;

@@ -10,11 +10,11 @@ using namespace openimb;
 
 namespace {
 
-Table one_table(const TableLayout& shown = tables::time_and_bandwidth) {
+Table one_table(const TableFormat& shown = tables::time_and_bandwidth) {
   Table table;
   table.spec = {.name = "PingPong", .kind = Kind::single_transfer, .table = &shown, .time_factor = 0.5};
-  table.layout.processes = 2;
-  table.layout.groups = {{0, 1}};
+  table.grouping.processes = 2;
+  table.grouping.groups = {{0, 1}};
   return table;
 }
 
@@ -36,7 +36,7 @@ RowSeries series_of(int samples, Time time, Probe probe) {
   return series;
 }
 
-Summary summary_of(RowSeries& series, const TableLayout& shown = tables::time_and_bandwidth) {
+Summary summary_of(RowSeries& series, const TableFormat& shown = tables::time_and_bandwidth) {
   RowSeries* const rows[] = {&series};
   const MachineStates states = assign_states(rows, 1000);
   return summarize(one_table(shown), 1024, 1, series, states);

@@ -4,12 +4,12 @@
 #include <limits>
 #include <numeric>
 
-#include "plan/data_type.h"
+#include "model/data_type.h"
+#include "model/saturating.h"
 #include "plan/geometry.h"
-#include "plan/layout.h"
+#include "plan/groups.h"
 #include "plan/lengths.h"
 #include "plan/repetitions.h"
-#include "plan/saturating.h"
 
 using namespace openimb;
 using Ranks = std::vector<int>;
@@ -71,24 +71,24 @@ TEST_CASE("a single transfer runs on two processes or not at all") {
 }
 
 TEST_CASE("one group is the first ranks, the others wait") {
-  const Layout layout = make_layout(5, 2, false, std::nullopt);
-  CHECK(layout.processes == 2);
-  CHECK(layout.world == 5);
-  CHECK(layout.groups == Groups{{0, 1}});
-  CHECK(layout.idle() == 3);
-  CHECK(layout.group_of(1) == 0);
-  CHECK(layout.group_of(2) == -1);
+  const Grouping grouping = make_grouping(5, 2, false, std::nullopt);
+  CHECK(grouping.processes == 2);
+  CHECK(grouping.world == 5);
+  CHECK(grouping.groups == Groups{{0, 1}});
+  CHECK(grouping.idle() == 3);
+  CHECK(grouping.group_of(1) == 0);
+  CHECK(grouping.group_of(2) == -1);
 }
 
 TEST_CASE("as many groups as there are") {
-  const Layout layout = make_layout(7, 3, true, std::nullopt);
-  CHECK(layout.groups == Groups{{0, 1, 2}, {3, 4, 5}});
-  CHECK(layout.group_count() == 2);
-  CHECK(layout.idle() == 1);
-  CHECK(layout.group_of(5) == 1);
-  CHECK(layout.group_of(6) == -1);
+  const Grouping grouping = make_grouping(7, 3, true, std::nullopt);
+  CHECK(grouping.groups == Groups{{0, 1, 2}, {3, 4, 5}});
+  CHECK(grouping.group_count() == 2);
+  CHECK(grouping.idle() == 1);
+  CHECK(grouping.group_of(5) == 1);
+  CHECK(grouping.group_of(6) == -1);
   // More than half of the world: no second group.
-  CHECK(make_layout(5, 3, true, std::nullopt).groups == Groups{{0, 1, 2}});
+  CHECK(make_grouping(5, 3, true, std::nullopt).groups == Groups{{0, 1, 2}});
 }
 
 TEST_CASE("a map numbers processes along its rows") {
@@ -97,15 +97,15 @@ TEST_CASE("a map numbers processes along its rows") {
   CHECK(rank_order(8, Map{2, 3}) == Ranks{0, 2, 4, 1, 3, 5});
   CHECK(rank_order(4, Map{1, 4}) == Ranks{0, 1, 2, 3});
 
-  CHECK(make_layout(6, 2, true, Map{2, 3}).groups == Groups{{0, 2}, {3, 5}, {4, 1}});
-  CHECK(make_layout(6, 3, true, Map{2, 3}).groups == Groups{{0, 2, 4}, {1, 3, 5}});
-  CHECK(make_layout(6, 4, false, Map{2, 3}).groups == Groups{{0, 2, 4, 1}});
+  CHECK(make_grouping(6, 2, true, Map{2, 3}).groups == Groups{{0, 2}, {3, 5}, {4, 1}});
+  CHECK(make_grouping(6, 3, true, Map{2, 3}).groups == Groups{{0, 2, 4}, {1, 3, 5}});
+  CHECK(make_grouping(6, 4, false, Map{2, 3}).groups == Groups{{0, 2, 4, 1}});
   // The guide's example: two nodes of 7, each process with its counterpart on the other node.
-  const Layout pairs = make_layout(14, 2, true, Map{7, 2});
+  const Grouping pairs = make_grouping(14, 2, true, Map{7, 2});
   REQUIRE(pairs.group_count() == 7);
   for (int i = 0; i < 7; ++i) CHECK(pairs.groups[i] == Ranks{i, i + 7});
   // Ranks beyond the map wait.
-  const Layout smaller = make_layout(8, 2, true, Map{2, 3});
+  const Grouping smaller = make_grouping(8, 2, true, Map{2, 3});
   CHECK(smaller.group_count() == 3);
   CHECK(smaller.idle() == 2);
   CHECK(smaller.group_of(7) == -1);

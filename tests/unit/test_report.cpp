@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "figure_lines.h"
+#include "plan/groups.h"
 #include "report/json_writer.h"
 #include "report/records.h"
 #include "report/tee.h"
@@ -92,10 +93,10 @@ constexpr Spec passive_put{.name = "Truly_passive_put",
                            .table = &tables::passive,
                            .one_sided = {.computing_target = true}};
 
-Table table_of(const Spec& spec, Layout layout, Multi multi = Multi::off) {
-  return {.spec = spec, .layout = std::move(layout), .multi = multi};
+Table table_of(const Spec& spec, Grouping grouping, Multi multi = Multi::off) {
+  return {.spec = spec, .grouping = std::move(grouping), .multi = multi};
 }
-Layout all_of(int processes) { return make_layout(processes, processes, false, {}); }
+Grouping all_of(int processes) { return make_grouping(processes, processes, false, {}); }
 
 Row row_of(double t_min, double t_max, double t_avg, double bytes_per_second = std::nan("")) {
   Row row;
@@ -378,7 +379,7 @@ TEST_CASE("notes stand under their benchmark in the banner") {
 }
 
 TEST_CASE("waiting processes, one and many") {
-  CHECK(head_of(table_of(pingpong, make_layout(5, 2, false, {}))) ==
+  CHECK(head_of(table_of(pingpong, make_grouping(5, 2, false, {}))) ==
         "\n"
         "#---------------------------------------------------\n"
         "# Benchmarking PingPong \n"
@@ -386,13 +387,13 @@ TEST_CASE("waiting processes, one and many") {
         "# ( 3 additional processes waiting in MPI_Barrier)\n"
         "#---------------------------------------------------\n"
         "       #bytes #repetitions      t[usec]   Mbytes/sec\n");
-  CHECK(head_of(table_of(allreduce, make_layout(5, 4, false, {})))
+  CHECK(head_of(table_of(allreduce, make_grouping(5, 4, false, {})))
             .find("# #processes = 4 \n# ( 1 additional process waiting in MPI_Barrier)\n#---") !=
         std::string::npos);
 }
 
 TEST_CASE("groups: -multi 0 and -multi 1") {
-  CHECK(head_of(table_of(pingpong, make_layout(5, 2, true, {}), Multi::summary)) ==
+  CHECK(head_of(table_of(pingpong, make_grouping(5, 2, true, {}), Multi::summary)) ==
         "\n"
         "#-----------------------------------------------------------------------------\n"
         "# Benchmarking Multi-PingPong \n"
@@ -404,7 +405,7 @@ TEST_CASE("groups: -multi 0 and -multi 1") {
         "# ( 1 additional process waiting in MPI_Barrier)\n"
         "#-----------------------------------------------------------------------------\n"
         "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec\n");
-  const Table per_group = table_of(pingpong, make_layout(4, 2, true, {}), Multi::each_group);
+  const Table per_group = table_of(pingpong, make_grouping(4, 2, true, {}), Multi::each_group);
   CHECK(head_of(per_group) ==
         "\n"
         "#----------------------------------------------------------------\n"
@@ -424,7 +425,7 @@ TEST_CASE("groups: -multi 0 and -multi 1") {
         "\n"
         "            0            1           10        84.08         0.01\n"
         "            1            1           10       205.97         0.00\n");
-  CHECK(head_of(table_of(barrier, make_layout(4, 4, true, {}), Multi::each_group)) ==
+  CHECK(head_of(table_of(barrier, make_grouping(4, 4, true, {}), Multi::each_group)) ==
         "\n"
         "#----------------------------------------------------------------\n"
         "# Benchmarking Barrier \n"
@@ -435,7 +436,7 @@ TEST_CASE("groups: -multi 0 and -multi 1") {
 
 TEST_CASE("lists of ranks are 16 a line, aligned under the first") {
   CHECK(
-      head_of(table_of(allreduce, make_layout(36, 18, true, {}), Multi::summary))
+      head_of(table_of(allreduce, make_grouping(36, 18, true, {}), Multi::summary))
           .find(
               "# Group  0:     0    1    2    3    4    5    6    7    8    9   10   11   12   13   14   15\n"
               "#              16   17\n"
@@ -448,7 +449,7 @@ TEST_CASE("lists of ranks are 16 a line, aligned under the first") {
 
 TEST_CASE("a map") {
   const Map map{.rows = 2, .columns = 3};
-  CHECK(head_of(table_of(allreduce, make_layout(6, 4, true, map), Multi::summary)) ==
+  CHECK(head_of(table_of(allreduce, make_grouping(6, 4, true, map), Multi::summary)) ==
         "\n"
         "#----------------------------------------------------------------\n"
         "# Benchmarking Allreduce \n"
@@ -460,7 +461,7 @@ TEST_CASE("a map") {
         "# ( 2 additional processes waiting in MPI_Barrier)\n"
         "#----------------------------------------------------------------\n"
         "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n");
-  CHECK(head_of(table_of(allreduce, make_layout(6, 2, true, map), Multi::summary))
+  CHECK(head_of(table_of(allreduce, make_grouping(6, 2, true, map), Multi::summary))
             .find("# ( 3 groups of 2 processes each running simultaneous ) \n"
                   "# Group  0:     0    2\n"
                   "# \n"
@@ -469,7 +470,7 @@ TEST_CASE("a map") {
                   "# Group  2:     4    1\n"
                   "# \n"
                   "#---") != std::string::npos);
-  CHECK(head_of(table_of(allreduce, make_layout(40, 40, false, Map{.rows = 2, .columns = 20})))
+  CHECK(head_of(table_of(allreduce, make_grouping(40, 40, false, Map{.rows = 2, .columns = 20})))
             .find("(rowwise): \n"
                   "#     0    2    4    6    8   10   12   14   16   18   20   22   24   26   28   30\n"
                   "#    32   34   36   38\n"
@@ -561,7 +562,7 @@ TEST_CASE("a note names what identifies its row") {
   const std::string rest =
       "CPU load ran 50 % slower than calibrated; t_CPU and overlap of this row are unreliable\n";
   CHECK(note_of(table_of(ibarrier, all_of(2))) == "# note: " + rest);
-  CHECK(note_of(table_of(iallreduce, make_layout(4, 2, true, {}), Multi::each_group)) ==
+  CHECK(note_of(table_of(iallreduce, make_grouping(4, 2, true, {}), Multi::each_group)) ==
         "# note: 64 B, group 3: " + rest);
 }
 
@@ -650,7 +651,7 @@ TEST_CASE("failure rows") {
         "or "
         "SECS_PER_SAMPLE (IMB_settings.h) to "
         "increase time limit.\n");
-  CHECK(failure_of(table_of(allreduce, make_layout(4, 2, true, {}), Multi::each_group),
+  CHECK(failure_of(table_of(allreduce, make_grouping(4, 2, true, {}), Multi::each_group),
                    failed(Failure::Cause::int_overflow, 8)) ==
         "\n"
         "                         8 int-overflow.; The production rank*size caused int overflow for given "
@@ -663,7 +664,7 @@ TEST_CASE("failure rows") {
         "     16777216 out-of-space.; needed X=   1.500 GB, free    0.750 GB; use flag \"-file PATH\"\n");
   CHECK(failure_of(table, failed(Failure::Cause::io_error, 8, 0, "rank 1: No space left on device")) ==
         "            8 io-error.; rank 1: No space left on device\n");
-  const Table none{.spec = pingpong, .layout = {.processes = 1, .world = 1, .groups = {}, .map = {}}};
+  const Table none{.spec = pingpong, .grouping = {.processes = 1, .world = 1, .groups = {}, .map = {}}};
   CHECK(failure_of(none, failed(Failure::Cause::invalid_processes)) ==
         "\n# !! Benchmark PingPong invalid for 1 processes !! \n");
   CHECK(failure_of(none, failed(Failure::Cause::unavailable, 0, 0, "this MPI has no MPI_Ibarrier")) ==
@@ -881,7 +882,7 @@ void troubled_run(Reporter& out) {
   options.reduction = {DataType::double_precision, Contiguity::resized};
   out.begin(facts, options);
 
-  Table pairs = table_of(pingpong, make_layout(4, 2, true, options.map), Multi::each_group);
+  Table pairs = table_of(pingpong, make_grouping(4, 2, true, options.map), Multi::each_group);
   pairs.defects = pairs.tail = true;
   out.open_table(pairs);
   Measurement measurement{.bytes = 16, .repetitions = 2, .rows = {}};
@@ -901,7 +902,7 @@ void troubled_run(Reporter& out) {
                       .needed_bytes = 2147483648,
                       .detail = "above the limit set by -mem"});
 
-  Table all = table_of(allreduce, make_layout(4, 4, true, options.map), Multi::each_group);
+  Table all = table_of(allreduce, make_grouping(4, 4, true, options.map), Multi::each_group);
   out.open_table(all);
   out.failure(all, {.cause = Failure::Cause::time_out,
                     .bytes = 16,
@@ -937,8 +938,8 @@ void grouped_run(Reporter& out) {
   Options options;
   options.multi = Multi::summary;
   out.begin(facts, options);
-  Table groups = table_of(barrier, make_layout(5, 2, true, {}), Multi::summary);
-  groups.layout.threads = 2;
+  Table groups = table_of(barrier, make_grouping(5, 2, true, {}), Multi::summary);
+  groups.grouping.threads = 2;
   out.open_table(groups);
   Row row = row_of(0.5, 0.625, 0.5625);
   row.slowest.rank = 3;
@@ -1066,8 +1067,8 @@ RunFacts facts_of_passes() {
 }
 
 /// A table as the schedule plans it for passes.
-Table table_of_passes(const Spec& spec, Layout layout, Multi multi = Multi::off) {
-  Table table = table_of(spec, std::move(layout), multi);
+Table table_of_passes(const Spec& spec, Grouping grouping, Multi multi = Multi::off) {
+  Table table = table_of(spec, std::move(grouping), multi);
   table.precision = true;
   return table;
 }
@@ -1207,8 +1208,8 @@ void overlap_in_passes(Reporter& out) {
   options.passes = Passes{.most = 5, .precision = {}, .budget = {}};
   options.multi = Multi::each_group;
   out.begin(facts, options);
-  Table table = table_of_passes(iallreduce, make_layout(4, 2, true, {}), Multi::each_group);
-  table.layout.threads = 2;
+  Table table = table_of_passes(iallreduce, make_grouping(4, 2, true, {}), Multi::each_group);
+  table.grouping.threads = 2;
   Row row = overlapped_row();
   row.slowest.thread = 1;
   row.of_threads = {1.5e-6, 2e-6};
@@ -1239,7 +1240,7 @@ void partitioned_run(Reporter& out) {
   options.threads.count = 4;
   out.begin(facts, options);
   Table table = table_of_passes(partitioned_overlap, all_of(2));
-  table.layout.threads = 4;
+  table.grouping.threads = 4;
   Row row = overlapped_row();
   row.drop(OverPasses::dropped);
   row[Figure::early_bird_share] = 0.333125;
@@ -1274,7 +1275,7 @@ void thread_run(Reporter& out) {
   out.begin(facts, options);
   const auto measured = [&](const Spec& spec, Row row) {
     Table table = table_of(spec, all_of(2));
-    table.layout.threads = 2;
+    table.grouping.threads = 2;
     row.slowest.rank = 1;
     row.slowest.thread = 1;
     row.of_threads = {row[Figure::time_avg], row[Figure::time_max]};
@@ -1367,8 +1368,8 @@ void fabric_run(Reporter& out) {
   out.pairs(table, std::vector{first});
   out.pairs(table, std::vector{second});
   Table round = table;
-  round.layout.processes = 2;
-  round.layout.groups = {{0, 3}};
+  round.grouping.processes = 2;
+  round.grouping.groups = {{0, 3}};
   Failure silent =
       failed(Failure::Cause::no_answer, 8, 0, "endpoint 2 does not answer, since pass 1, round 1");
   silent.pair = PairPlace{.pass = 1, .round = 1, .pair = {0, 2}};
@@ -1534,7 +1535,7 @@ TEST_CASE("a note names the group whose samples lie at several levels") {
   row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->states.resize(1);
   row.group = 1;
-  CHECK(notes_of(table_of_passes(pingpong, make_layout(4, 2, true, {}), Multi::each_group), {}, {row}) ==
+  CHECK(notes_of(table_of_passes(pingpong, make_grouping(4, 2, true, {}), Multi::each_group), {}, {row}) ==
         "# note: samples at several levels in 1 row, for example 8 B, group 1: 2.00 usec (67 %), 2.50 usec "
         "(33 %)\n");
 }
@@ -1561,7 +1562,7 @@ TEST_CASE("groups have states of their own") {
   row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->modes.clear();
   row.group = 1;
-  CHECK(notes_of(table_of_passes(pingpong, make_layout(4, 2, true, {}), Multi::each_group), {}, {row})
+  CHECK(notes_of(table_of_passes(pingpong, make_grouping(4, 2, true, {}), Multi::each_group), {}, {row})
             .starts_with("# note: group 1: the machine changed between 2 states: probes of 1.00 usec"));
 }
 

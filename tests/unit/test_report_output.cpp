@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 
+#include "plan/groups.h"
 #include "report/output.h"
 #include "report/records.h"
 #include "report/tee.h"
@@ -81,7 +82,7 @@ class SmallDisk {
 SmallDisk* SmallDisk::current = nullptr;
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer};
-Table table() { return {.spec = pingpong, .layout = make_layout(2, 2, false, {}), .multi = Multi::off}; }
+Table table() { return {.spec = pingpong, .grouping = make_grouping(2, 2, false, {}), .multi = Multi::off}; }
 Measurement measurement(std::int64_t bytes) {
   Measurement made{.bytes = bytes, .repetitions = 2, .rows = {}};
   Row row;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "plan/groups.h"
 #include "report/summary.h"
 #include "temporary.h"
 
@@ -16,7 +17,7 @@ constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer};
 constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronization};
 
 Table table_of(const Spec& spec, int processes) {
-  return {.spec = spec, .layout = make_layout(processes, processes, false, {})};
+  return {.spec = spec, .grouping = make_grouping(processes, processes, false, {})};
 }
 Ending ended(std::int64_t failed, std::int64_t defects, std::int64_t limited = 0) {
   return {.reason = "", .measured = 3, .failed = failed, .limited = limited, .defects = defects};

@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "model/synchronization.h"
+#include "plan/exclusions.h"
+#include "plan/mpi_memory.h"
 #include "plan/schedule.h"
-#include "plan/sending.h"
-#include "plan/synchronization.h"
 
 using namespace openimb;
 using Keys = std::vector<TableKey>;
@@ -164,21 +165,21 @@ TEST_CASE("-map leaves ranks beyond it out") {
   planned.options.map = Map{.rows = 2, .columns = 3};
   CHECK(planned.tables().back().processes == 6);
   const TablePlan plan = planned.plan(0);
-  CHECK(plan.table.layout.world == 8);
-  CHECK(plan.table.layout.groups == std::vector<std::vector<int>>{{0, 2}});
+  CHECK(plan.table.grouping.world == 8);
+  CHECK(plan.table.grouping.groups == std::vector<std::vector<int>>{{0, 2}});
 }
 
 TEST_CASE("-multi and the Multi- prefix group the processes") {
   Planned planned{.catalog = {pingpong}, .ranks = 5};
   SECTION("neither") {
     CHECK(planned.tables() == Keys{{0, Multi::off, 2, Transfers::unmarked}});
-    CHECK(planned.plan().table.layout.group_count() == 1);
+    CHECK(planned.plan().table.grouping.group_count() == 1);
   }
   SECTION("the prefix alone is -multi 0 for that benchmark") {
     planned.options.selection = {{.index = 0, .multi = true}, {.index = 0}};
     CHECK(planned.tables() ==
           Keys{{0, Multi::summary, 2, Transfers::unmarked}, {0, Multi::off, 2, Transfers::unmarked}});
-    CHECK(planned.plan().table.layout.group_count() == 2);
+    CHECK(planned.plan().table.grouping.group_count() == 2);
     CHECK(&planned.plan().table.shown() == &tables::range_and_bandwidth);
   }
   SECTION("-multi 1 is for all, with a prefix or without") {
@@ -242,7 +243,7 @@ TEST_CASE("so is what needs more processes than there are") {
   CHECK_FALSE(Planned{.catalog = {file_write}, .ranks = 1}.plan().failure);
 }
 
-TEST_CASE("a table carries what its columns and its layout follow from") {
+TEST_CASE("a table carries what its columns and its groups follow from") {
   Planned planned{.catalog = {allreduce}, .ranks = 6};
   planned.options.check = true;
   planned.options.show_tail = true;
@@ -250,9 +251,9 @@ TEST_CASE("a table carries what its columns and its layout follow from") {
   const TablePlan plan = planned.plan(1);
   CHECK(plan.benchmark == 0);
   CHECK(plan.spec().name == "Allreduce");
-  CHECK(plan.table.layout.processes == 4);
-  CHECK(plan.table.layout.world == 6);
-  CHECK(plan.table.layout.threads == 1);
+  CHECK(plan.table.grouping.processes == 4);
+  CHECK(plan.table.grouping.world == 6);
+  CHECK(plan.table.grouping.threads == 1);
   CHECK((plan.table.defects && plan.table.tail));
   CHECK(plan.element.type == DataType::double_precision);
   CHECK(plan.element.contiguity == Contiguity::resized);
@@ -332,11 +333,11 @@ TEST_CASE("-sync_mode: what is completed by its definition alone is not availabl
 
 TEST_CASE("-layout: what cannot have it is not available") {
   const DataLayout column{.placement = Placement::vector, .block = 1, .stride = 4};
-  CHECK(why_not_placed(Spec{}, {}).empty());
-  CHECK(why_not_placed(Spec{}, column).empty());
-  CHECK(why_not_placed({.reduction = true}, column) ==
+  CHECK(layout_error(Spec{}, {}).empty());
+  CHECK(layout_error(Spec{}, column).empty());
+  CHECK(layout_error({.reduction = true}, column) ==
         "-layout vector:1:4: MPI defines no reduction of derived types");
-  CHECK(why_not_placed({.access = Access::file}, column) ==
+  CHECK(layout_error({.access = Access::file}, column) ==
         "-layout vector:1:4: it has no messages whose elements could lie apart");
 
   Element element{.type = DataType::integer, .layout = column};
@@ -355,12 +356,12 @@ TEST_CASE("-layout: what cannot have it is not available") {
 
 TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is memory") {
   Spec all{.send_modes = every_send_mode};
-  CHECK(why_not_sent(all, SendMode::buffered).empty());
+  CHECK(send_mode_error(all, SendMode::buffered).empty());
   all.send_modes.not_buffered = "reason";
-  CHECK(why_not_sent(all, SendMode::buffered) == "-send_mode buffered: reason");
-  CHECK(why_not_sent(all, SendMode::synchronous).empty());
-  CHECK(why_not_sent(Spec{}, SendMode::standard).empty());
-  CHECK(why_not_sent(Spec{}, SendMode::synchronous) ==
+  CHECK(send_mode_error(all, SendMode::buffered) == "-send_mode buffered: reason");
+  CHECK(send_mode_error(all, SendMode::synchronous).empty());
+  CHECK(send_mode_error(Spec{}, SendMode::standard).empty());
+  CHECK(send_mode_error(Spec{}, SendMode::synchronous) ==
         "by definition it has no send that -send_mode synchronous could replace");
   CHECK(buffered_messages(all, 64) == 3);
   all.send = Messages::two;

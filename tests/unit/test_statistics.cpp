@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "plan/groups.h"
 #include "result/statistics.h"
 
 using namespace openimb;
@@ -25,8 +26,8 @@ constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronization};
 
 constexpr int window = 256;
 
-Table table_of(const Spec& spec, Layout layout, Multi multi = Multi::off) {
-  return {.spec = spec, .layout = std::move(layout), .multi = multi};
+Table table_of(const Spec& spec, Grouping grouping, Multi multi = Multi::off) {
+  return {.spec = spec, .grouping = std::move(grouping), .multi = multi};
 }
 
 Row only_row(const Table& table, std::int64_t bytes, const std::vector<double>& seconds) {
@@ -39,7 +40,7 @@ Row only_row(const Table& table, std::int64_t bytes, const std::vector<double>& 
 }  // namespace
 
 TEST_CASE("a row for several groups shows a range where that of one group shows a time") {
-  const Layout groups = make_layout(4, 2, true, {});
+  const Grouping groups = make_grouping(4, 2, true, {});
   CHECK(&table_of(pingpong, groups, Multi::off).shown() == &tables::time_and_bandwidth);
   CHECK(&table_of(pingpong, groups, Multi::each_group).shown() == &tables::time_and_bandwidth);
   CHECK(&table_of(pingpong, groups, Multi::summary).shown() == &tables::range_and_bandwidth);
@@ -47,7 +48,7 @@ TEST_CASE("a row for several groups shows a range where that of one group shows 
 }
 
 TEST_CASE("extremes and mean over the ranks, and who was slowest") {
-  const Row row = only_row(table_of(bcast, make_layout(4, 4, false, {})), 8, {2.0, 1.0, 4.0, 3.0});
+  const Row row = only_row(table_of(bcast, make_grouping(4, 4, false, {})), 8, {2.0, 1.0, 4.0, 3.0});
   CHECK(row[Figure::time_min] == 1.0);
   CHECK(row[Figure::time_max] == 4.0);
   CHECK(row[Figure::time_avg] == 2.5);
@@ -60,20 +61,20 @@ TEST_CASE("extremes and mean over the ranks, and who was slowest") {
 }
 
 TEST_CASE("ranks that wait do not count") {
-  const Row row = only_row(table_of(bcast, make_layout(4, 2, false, {})), 8, {2.0, 3.0, 0.0, 9.0});
+  const Row row = only_row(table_of(bcast, make_grouping(4, 2, false, {})), 8, {2.0, 3.0, 0.0, 9.0});
   CHECK(row[Figure::time_min] == 2.0);
   CHECK(row[Figure::time_max] == 3.0);
   CHECK(row[Figure::time_avg] == 2.5);
 }
 
 TEST_CASE("one process alone") {
-  const Row row = only_row(table_of(bcast, make_layout(1, 1, false, {})), 8, {5.0});
+  const Row row = only_row(table_of(bcast, make_grouping(1, 1, false, {})), 8, {5.0});
   CHECK((row[Figure::time_min] == 5.0 && row[Figure::time_max] == 5.0 && row[Figure::time_avg] == 5.0 &&
          row.slowest.rank == 0));
 }
 
 TEST_CASE("the time factor applies to every time, and so to the throughput") {
-  const Row row = only_row(table_of(pingpong, make_layout(3, 2, false, {})), 100, {4.0, 8.0, 99.0});
+  const Row row = only_row(table_of(pingpong, make_grouping(3, 2, false, {})), 100, {4.0, 8.0, 99.0});
   CHECK(row[Figure::time_min] == 2.0);
   CHECK(row[Figure::time_max] == 4.0);
   CHECK(row[Figure::time_avg] == 3.0);
@@ -82,24 +83,24 @@ TEST_CASE("the time factor applies to every time, and so to the throughput") {
 }
 
 TEST_CASE("throughput counts messages in and out and follows from the largest time") {
-  const Row row = only_row(table_of(sendrecv, make_layout(4, 4, false, {})), 1000, {1.0, 1.0, 2.0, 1.0});
+  const Row row = only_row(table_of(sendrecv, make_grouping(4, 4, false, {})), 1000, {1.0, 1.0, 2.0, 1.0});
   CHECK(row[Figure::bytes_per_second] == 1000.0);
-  CHECK(only_row(table_of(sendrecv, make_layout(2, 2, false, {})), 0, {1.0, 2.0})[Figure::bytes_per_second] ==
-        0.0);
+  CHECK(only_row(table_of(sendrecv, make_grouping(2, 2, false, {})), 0,
+                 {1.0, 2.0})[Figure::bytes_per_second] == 0.0);
 }
 
 TEST_CASE("no throughput for what has none") {
-  CHECK_FALSE(
-      only_row(table_of(barrier, make_layout(2, 2, false, {})), 0, {1.0, 2.0}).has(Figure::bytes_per_second));
+  CHECK_FALSE(only_row(table_of(barrier, make_grouping(2, 2, false, {})), 0, {1.0, 2.0})
+                  .has(Figure::bytes_per_second));
 }
 
 TEST_CASE("a clock that shows no time gives no infinite throughput") {
-  CHECK(only_row(table_of(sendrecv, make_layout(2, 2, false, {})), 8, {0.0, 0.0})[Figure::bytes_per_second] ==
-        0.0);
+  CHECK(only_row(table_of(sendrecv, make_grouping(2, 2, false, {})), 8,
+                 {0.0, 0.0})[Figure::bytes_per_second] == 0.0);
 }
 
 TEST_CASE("-multi 0: one row over all groups") {
-  const Table table = table_of(pingpong, make_layout(5, 2, true, {}), Multi::summary);
+  const Table table = table_of(pingpong, make_grouping(5, 2, true, {}), Multi::summary);
   const Row row = only_row(table, 16, {2.0, 4.0, 6.0, 16.0, 99.0});
   CHECK(row[Figure::time_min] == 1.0);
   CHECK(row[Figure::time_max] == 8.0);
@@ -109,7 +110,7 @@ TEST_CASE("-multi 0: one row over all groups") {
 }
 
 TEST_CASE("-multi 1: a row per group") {
-  const Table table = table_of(sendrecv, make_layout(4, 2, true, {}), Multi::each_group);
+  const Table table = table_of(sendrecv, make_grouping(4, 2, true, {}), Multi::each_group);
   const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, 2.0, 8.0, 4.0});
   REQUIRE(rows.size() == 2);
   CHECK((rows[0].group == 0 && rows[1].group == 1));
@@ -123,7 +124,7 @@ TEST_CASE("-multi 1: a row per group") {
 }
 
 TEST_CASE("-multi 1 with one group has its index too") {
-  const Table table = table_of(bcast, make_layout(2, 2, true, {}), Multi::each_group);
+  const Table table = table_of(bcast, make_grouping(2, 2, true, {}), Multi::each_group);
   const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, 2.0});
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].group == 0);
@@ -131,8 +132,8 @@ TEST_CASE("-multi 1 with one group has its index too") {
 
 TEST_CASE("times are found by world rank where a map orders the groups") {
   const Table table =
-      table_of(sendrecv, make_layout(4, 2, true, Map{.rows = 2, .columns = 2}), Multi::each_group);
-  REQUIRE(table.layout.groups == std::vector<std::vector<int>>{{0, 2}, {1, 3}});
+      table_of(sendrecv, make_grouping(4, 2, true, Map{.rows = 2, .columns = 2}), Multi::each_group);
+  REQUIRE(table.grouping.groups == std::vector<std::vector<int>>{{0, 2}, {1, 3}});
   const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, 10.0, 2.0, 20.0});
   REQUIRE(rows.size() == 2);
   CHECK((rows[0][Figure::time_max] == 2.0 && rows[0].slowest.rank == 2));
@@ -140,17 +141,17 @@ TEST_CASE("times are found by world rank where a map orders the groups") {
 }
 
 TEST_CASE("message rates are sums over the pairs of a group") {
-  const Row one_way = only_row(table_of(uniband, make_layout(4, 4, false, {})), 10, {1.0, 1.0, 2.0, 1.0});
+  const Row one_way = only_row(table_of(uniband, make_grouping(4, 4, false, {})), 10, {1.0, 1.0, 2.0, 1.0});
   CHECK(one_way[Figure::messages_per_second] == 256.0);
   CHECK(one_way[Figure::bytes_per_second] == 2560.0);
-  const Row both_ways = only_row(table_of(biband, make_layout(4, 4, false, {})), 10, {1.0, 1.0, 2.0, 1.0});
+  const Row both_ways = only_row(table_of(biband, make_grouping(4, 4, false, {})), 10, {1.0, 1.0, 2.0, 1.0});
   CHECK(both_ways[Figure::messages_per_second] == 512.0);
   CHECK(both_ways[Figure::bytes_per_second] == 5120.0);
 }
 
 TEST_CASE("an odd last process has no pair") {
   const double none = std::nan("");
-  const Row row = only_row(table_of(uniband, make_layout(5, 5, false, {})), 0, {1.0, 1.0, 1.0, 1.0, none});
+  const Row row = only_row(table_of(uniband, make_grouping(5, 5, false, {})), 0, {1.0, 1.0, 1.0, 1.0, none});
   CHECK(row[Figure::messages_per_second] == 512.0);
   CHECK(row[Figure::bytes_per_second] == 0.0);
 }
@@ -167,22 +168,23 @@ TEST_CASE("rates count the processes that took part, not those that were planned
                      .in_pairs = true,
                      .most_pairs = 4};
     const double messages = in_flight ? window : 1;
-    const Row all = only_row(table_of(pairs, make_layout(8, 8, false, {})), 10, seconds);
+    const Row all = only_row(table_of(pairs, make_grouping(8, 8, false, {})), 10, seconds);
     CHECK(all.taking_part == 4);
     CHECK(all[Figure::messages_per_second] == 0.5 * 4 * messages / 2.0);
-    const Table groups = table_of(pairs, make_layout(8, 4, true, {}), Multi::each_group);
+    const Table groups = table_of(pairs, make_grouping(8, 4, true, {}), Multi::each_group);
     for (const Row& row : rows_of(groups, 10, window, seconds)) {
       CHECK(row[Figure::messages_per_second] == 0.5 * 2 * messages / 2.0);
     }
-    const Table together = table_of(pairs, make_layout(8, 4, true, {}), Multi::summary);
+    const Table together = table_of(pairs, make_grouping(8, 4, true, {}), Multi::summary);
     CHECK(only_row(together, 10, seconds)[Figure::messages_per_second] == 0.5 * 2 * messages / 2.0);
   }
-  const Row one_pair = only_row(table_of(uniband, make_layout(4, 4, false, {})), 10, {1.0, none, none, 2.0});
+  const Row one_pair =
+      only_row(table_of(uniband, make_grouping(4, 4, false, {})), 10, {1.0, none, none, 2.0});
   CHECK(one_pair[Figure::messages_per_second] == window / 2.0);
 }
 
 TEST_CASE("message rates with groups are those of one group, the slowest") {
-  const Table table = table_of(uniband, make_layout(4, 2, true, {}), Multi::summary);
+  const Table table = table_of(uniband, make_grouping(4, 2, true, {}), Multi::summary);
   CHECK(only_row(table, 1, {1.0, 1.0, 1.0, 2.0})[Figure::messages_per_second] == 128.0);
 }
 
@@ -206,7 +208,7 @@ TEST_CASE("quantiles of few repetitions") {
 TEST_CASE("a multiple transfer counts every target, and only the origin has a time") {
   const double none = std::nan("");
   const Spec one_put_all{.name = "One_put_all", .kind = Kind::multiple_transfer};
-  const Row row = only_row(table_of(one_put_all, make_layout(4, 4, false, {})), 8, {2.0, none, none, none});
+  const Row row = only_row(table_of(one_put_all, make_grouping(4, 4, false, {})), 8, {2.0, none, none, none});
   CHECK(row[Figure::time_min] == 2.0);
   CHECK(row[Figure::time_max] == 2.0);
   CHECK(row[Figure::time_avg] == 2.0);
@@ -220,7 +222,7 @@ TEST_CASE("the time while the target computes is a figure of its own") {
                   .kind = Kind::single_transfer,
                   .table = &tables::passive,
                   .one_sided = {.computing_target = true}};
-  const Table table = table_of(spec, make_layout(4, 2, true, {}), Multi::each_group);
+  const Table table = table_of(spec, make_grouping(4, 2, true, {}), Multi::each_group);
   const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, none, 2.0, none},
                                         {.t_ovrl = {3.0, none, 2.5, none}, .t_cpu = {}});
   REQUIRE(rows.size() == 2);
@@ -248,13 +250,13 @@ TEST_CASE("the figures of overlap are those of the rank with the largest t_ovrl"
   const Spec spec{.name = "Ibcast", .table = &tables::overlap, .overlap = Overlap::matched};
   const Overlapped computing{.t_ovrl = {5.0, 7.0, 6.0, 1.0}, .t_cpu = {3.0, 4.0, 3.5, 0.5}};
   const std::vector<double> pure{6.0, 5.0, 2.0, 1.0};
-  const Row row = rows_of(table_of(spec, make_layout(4, 4, false, {})), 8, window, pure, computing).at(0);
+  const Row row = rows_of(table_of(spec, make_grouping(4, 4, false, {})), 8, window, pure, computing).at(0);
   CHECK(row[Figure::time_max] == 6.0);
   CHECK(row[Figure::time_overlapped] == 7.0);
   CHECK(row[Figure::time_pure] == 5.0);
   CHECK(row[Figure::time_cpu] == 4.0);
   CHECK(row[Figure::overlap_percent] == 50);
-  const Table groups = table_of(spec, make_layout(4, 2, true, {}), Multi::each_group);
+  const Table groups = table_of(spec, make_grouping(4, 2, true, {}), Multi::each_group);
   const std::vector<Row> rows = rows_of(groups, 8, window, pure, computing);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0][Figure::time_overlapped] == 7.0);

@@ -21,7 +21,7 @@ constexpr Spec bandwidth{.name = "Pair_Bandwidth",
                          .in_rounds = true};
 
 Table table_of(const Spec& spec, bool defects = false) {
-  Table table{.spec = spec, .layout = {.processes = 3, .world = 3, .groups = {{0, 1, 2}}, .map = {}}};
+  Table table{.spec = spec, .grouping = {.processes = 3, .world = 3, .groups = {{0, 1, 2}}, .map = {}}};
   table.defects = defects;
   return table;
 }

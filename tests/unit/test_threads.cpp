@@ -12,6 +12,7 @@
 
 #include "cli/command_line.h"
 #include "engine/team_batch.h"
+#include "plan/groups.h"
 #include "plan/schedule.h"
 #include "result/statistics.h"
 
@@ -76,8 +77,8 @@ TablePlan planned(const Spec& spec, Options options, int ranks = 4) {
 }
 
 Table table_of(const Spec& spec, int processes, int threads) {
-  Table table{.spec = spec, .layout = make_layout(processes, processes, false, {})};
-  table.layout.threads = threads;
+  Table table{.spec = spec, .grouping = make_grouping(processes, processes, false, {})};
+  table.grouping.threads = threads;
   return table;
 }
 
@@ -206,10 +207,10 @@ TEST_CASE("lengths of threads are those of all together") {
   CHECK((plan.points[0].bytes == 16 && plan.points[1].bytes == 1024));
   CHECK(plan.points[1].geometry.elements == 64);
   CHECK(plan.points[1].needed_bytes == 4 * plan.points[1].geometry.total());
-  CHECK(plan.table.layout.threads == 4);
+  CHECK(plan.table.grouping.threads == 4);
   options.threads.count = 1;
   const TablePlan one = planned(pingpong, options);
-  CHECK((one.points[0].bytes == 4 && one.table.layout.threads == 1));
+  CHECK((one.points[0].bytes == 4 && one.table.grouping.threads == 1));
   CHECK(one.points[1].planned == plan.points[1].planned);
 }
 
@@ -222,7 +223,7 @@ TEST_CASE("threads that mark partitions share a message and have one time") {
   const std::optional<OffCache> none;
   const Schedule schedule(std::span(&spec, 1), options, 4, none, true);
   const TablePlan plan = schedule.plan(schedule.tables().front());
-  CHECK((plan.table.layout.threads == 4 && plan.table.timed_threads() == 1));
+  CHECK((plan.table.grouping.threads == 4 && plan.table.timed_threads() == 1));
   REQUIRE(plan.points.size() == 1);
   CHECK((plan.points[0].bytes == 64 && plan.points[0].geometry.elements == 64));
   CHECK(plan.points[0].needed_bytes == plan.points[0].geometry.total());
@@ -233,7 +234,7 @@ TEST_CASE("IMB-MT has lengths, types and processes of its own") {
   CHECK(options.counts == std::vector<std::int64_t>{1, 2, 4, 8});
   CHECK((options.data.type == DataType::integer && options.reduction.type == DataType::integer));
   CHECK((options.in_flight == 64 && options.settings.warm_up_repetitions == 100));
-  CHECK(planned(pingpong, options).table.layout.processes == 4);
+  CHECK(planned(pingpong, options).table.grouping.processes == 4);
   CHECK(parsed({"-msglog", "3:4"}).counts.empty());
   CHECK(parsed({"-set", "MAXMSGLOG=3"}).counts.empty());
   CHECK(parsed({"-threads", "2"}).thread_level == ThreadLevel::multiple);

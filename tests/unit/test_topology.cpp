@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "model/topology.h"
 #include "plan/geometry.h"
 #include "plan/schedule.h"
-#include "plan/topology.h"
 
 using namespace openimb;
 

@@ -24,7 +24,7 @@ STALL_LEAST = (
     600.0  # seconds without a record after which a launch hangs: hosts may need minutes to start MPI
 )
 START = 2.0  # seconds, about, of MPI's start and end
-SUITE_BUDGET = 60.0  # seconds of passes with -precision alone: src/plan/options.h
+SUITE_BUDGET = 60.0  # seconds of passes with -precision alone: src/model/options.h
 USUAL_LENGTHS = 24  # of a benchmark: 0, and 2^0 to 2^22
 _OURS = ("passes", "precision", "budget")
 _NOT_IN_PASSES = ("show_tail", "dumpfile", "msg_pause", "pause")  # src/cli/command_line.cpp refuses them

@@ -1,0 +1,161 @@
+// The figures of a row, and the layouts of the tables that show them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
+#include <string_view>
+
+#include "model/words.h"
+
+namespace openimb {
+
+/// All figures, in the order of records.
+enum class Figure {
+  time_min,
+  time_max,
+  time_avg,
+  time_overlapped,
+  time_pure,
+  time_cpu,
+  overlap_percent,
+  early_bird_share,
+  load_drift,
+  bytes_per_second,
+  messages_per_second
+};
+
+/// The unit decides the limits of a figure in records and how text shows it.
+enum class Unit { seconds, percent, share, change, bytes_per_second, messages_per_second };
+template <>
+inline constexpr Words<6> words_of<Unit> = {"seconds", "percent",          "share",
+                                            "change",  "bytes_per_second", "messages_per_second"};
+
+/// How passes combine a figure. median: of its values in the samples. derived: computed from the row's other
+/// figures. dropped: neither the row nor its samples have it. Alternating segments need no such rule: their
+/// times are combined before figures are computed.
+enum class OverPasses { median, derived, dropped };
+template <>
+inline constexpr Words<3> words_of<OverPasses> = {"median", "derived", "dropped"};
+
+/// All that is known of a figure. Text, records, their schema, the medians of passes and the columns of `imb`
+/// derive from it.
+struct FigureRow {
+  enum Presence { always, where_measured };
+  Figure figure;
+  std::string_view name;  ///< in records
+  Unit unit;
+  Presence presence;
+  OverPasses passes;
+  std::string_view head;     ///< of its column; empty: in no table
+  std::string_view meaning;  ///< a sentence without its full stop, for the schema
+};
+
+inline constexpr FigureRow figures[] = {
+    {Figure::time_min, "time_min_seconds", Unit::seconds, FigureRow::always, OverPasses::median,
+     "t_min[usec]", "Least of the ranks' mean times per repetition"},
+    {Figure::time_max, "time_max_seconds", Unit::seconds, FigureRow::always, OverPasses::median,
+     "t_max[usec]",
+     "Largest of the ranks' mean times per repetition; the classic table's t for single transfers"},
+    {Figure::time_avg, "time_avg_seconds", Unit::seconds, FigureRow::always, OverPasses::median,
+     "t_avg[usec]", "Mean of the ranks' mean times per repetition"},
+    {Figure::time_overlapped, "time_overlapped_seconds", Unit::seconds, FigureRow::where_measured,
+     OverPasses::median, "t_ovrl[usec]",
+     "Largest of the ranks' mean times per repetition with computation: of the ranks themselves between "
+     "start and wait (overlap), or of the target outside MPI (Truly_passive_put)"},
+    {Figure::time_pure, "time_pure_seconds", Unit::seconds, FigureRow::where_measured, OverPasses::median,
+     "t_pure[usec]",
+     "Benchmarks of overlap: mean time per repetition without computation, of the rank with "
+     "time_overlapped_seconds"},
+    {Figure::time_cpu, "time_cpu_seconds", Unit::seconds, FigureRow::where_measured, OverPasses::median,
+     "t_CPU[usec]",
+     "Benchmarks of overlap: mean time of the computation, on the same rank; IMB-IO: what it takes when "
+     "nothing else runs"},
+    {Figure::overlap_percent, "overlap_percent", Unit::percent, FigureRow::where_measured, OverPasses::median,
+     "overlap[%]", "100 max(0, min(1, (pure + cpu - overlapped) / min(pure, cpu)))"},
+    {Figure::early_bird_share, "early_bird_share", Unit::share, FigureRow::where_measured,
+     OverPasses::derived, "",
+     "Partitioned_overlap: overlap_percent / 100, the share of a transfer that took place before its last "
+     "part was marked; at most (parts - 1) / parts"},
+    {Figure::load_drift, "load_drift", Unit::change, FigureRow::where_measured, OverPasses::dropped, "",
+     "Benchmarks of overlap: time of the computation after the measurement / as calibrated - 1, the largest "
+     "of any rank; beyond 0.1 doubt time_cpu_seconds"},
+    {Figure::bytes_per_second, "bytes_per_second", Unit::bytes_per_second, FigureRow::where_measured,
+     OverPasses::derived, "Mbytes/sec",
+     "Throughput as the guide defines it for the benchmark; with several groups the slowest one's"},
+    {Figure::messages_per_second, "messages_per_second", Unit::messages_per_second, FigureRow::where_measured,
+     OverPasses::derived, "Msg/sec", "Messages of all pairs or processes of the group"},
+};
+static_assert([] {
+  for (std::size_t i = 0; i < std::size(figures); ++i) {
+    if (figures[i].figure != static_cast<Figure>(i)) return false;
+  }
+  return true;
+}());
+constexpr const FigureRow& facts_of(Figure figure) { return figures[static_cast<std::size_t>(figure)]; }
+
+/// A column of a table: a figure, under its own head or another one.
+struct Shown {
+  constexpr Shown(Figure shown = Figure::time_min) : figure(shown), head(facts_of(shown).head) {}
+  constexpr Shown(Figure shown, std::string_view other_head) : figure(shown), head(other_head) {}
+  Figure figure;
+  std::string_view head;
+};
+
+/// A list for constants, of at most `most` values.
+template <class Value, std::size_t most>
+struct Few {
+  constexpr Few(std::initializer_list<Value> given) {
+    for (const Value& value : given) values[count++] = value;
+  }
+  constexpr const Value* begin() const { return values.data(); }
+  constexpr const Value* end() const { return values.data() + count; }
+  std::array<Value, most> values{};
+  std::size_t count = 0;
+};
+
+/// What bytes_per_second and messages_per_second count; which of them a row has.
+enum class Rates {
+  none,
+  of_a_process,   ///< messages into and out of one process (Spec::turnover); bytes only
+  of_pairs,       ///< the same of all pairs, with all messages in flight
+  of_all,         ///< what all processes send (Spec::sent)
+  of_one_message  ///< times are those of one message; lengths are those of all threads together
+};
+
+/// How a benchmark is printed, and which of its figures are judged.
+struct TableFormat {
+  Few<Shown, 4> columns;  ///< after length and repetitions
+  /// In passes: the interval is that of the first, the half width the largest of all.
+  Few<Figure, 2> judged = {Figure::time_max};
+  Rates rates = Rates::none;
+  const TableFormat* of_all_groups = nullptr;  ///< format of a row over all groups; nullptr: the same
+  bool labeled = false;                        ///< no columns: the head follows each figure as its unit
+};
+
+/// Source: reference output of IMB 2021.
+namespace tables {
+using enum Figure;
+inline constexpr TableFormat range{.columns = {time_min, time_max, time_avg}};
+inline constexpr TableFormat range_and_bandwidth{.columns = {time_min, time_max, time_avg, bytes_per_second},
+                                                 .rates = Rates::of_a_process};
+inline constexpr TableFormat time_and_bandwidth{.columns = {{time_max, "t[usec]"}, bytes_per_second},
+                                                .rates = Rates::of_a_process,
+                                                .of_all_groups = &range_and_bandwidth};
+inline constexpr TableFormat rate{.columns = {bytes_per_second, messages_per_second},
+                                  .rates = Rates::of_pairs};
+inline constexpr TableFormat mean_and_rate{
+    .columns = {{time_avg, "t[usec]"}, bytes_per_second, messages_per_second}, .rates = Rates::of_all};
+inline constexpr TableFormat message{.columns = {time_avg, bytes_per_second, messages_per_second},
+                                     .rates = Rates::of_one_message};
+inline constexpr TableFormat labeled{
+    .columns = {{time_max, "usec"}, {bytes_per_second, "Mb/s"}}, .rates = Rates::of_all, .labeled = true};
+inline constexpr TableFormat overlap{.columns = {time_overlapped, time_pure, time_cpu, overlap_percent},
+                                     .judged = {time_overlapped, time_pure}};
+/// time_max is measured without computation, so it is t_pure.
+inline constexpr TableFormat passive{.columns = {{time_max, "t_pure[usec]"}, time_overlapped},
+                                     .judged = {time_overlapped}};
+}  // namespace tables
+
+}  // namespace openimb

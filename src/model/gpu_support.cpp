@@ -1,0 +1,97 @@
+#include "model/gpu_support.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace openimb {
+
+namespace {
+
+using Answer = GpuSupport::Answer;
+
+/// A setting of an MPI that switches support on or off.
+struct Switch {
+  const char* name;
+  std::string_view library;  ///< a part of the text of MPI_Get_library_version
+  bool needed;               ///< support is off unless it is set
+  bool rocm;                 ///< also for AMD's GPUs
+};
+constexpr Switch switches[] = {{"MPICH_GPU_SUPPORT_ENABLED", "CRAY MPICH", true, true},
+                               {"I_MPI_OFFLOAD", "Intel(R) MPI", true, false},
+                               {"MPIR_CVAR_ENABLE_GPU", "MPICH", false, true}};
+constexpr const char* offload_mode = "I_MPI_OFFLOAD_MODE";  ///< auto, level_zero or cuda
+
+bool is_off(std::string_view value) {
+  return value.empty() || value == "0" || value == "no" || value == "off" || value == "false";
+}
+
+bool contains(std::string_view library, std::string_view name) {
+  return library.find(name) != std::string_view::npos;
+}
+
+// MPI_Init of Cray MPICH fails if the library that gives it access to the GPUs is not linked.
+std::string switched_on(const Switch& gpu_switch, GpuApi api) {
+  const std::string text = std::string("set ") + gpu_switch.name + "=1";
+  if (gpu_switch.library != "CRAY MPICH") return text;
+  return text + " and LD_PRELOAD=libmpi_gtl_" + (api == GpuApi::cuda ? "cuda.so" : "hsa.so");
+}
+
+// Whether a list of memory kinds, such as "system,cuda:device", has memory of the GPU itself.
+bool lists_device(std::string_view kinds, std::string_view api) {
+  while (!kinds.empty()) {
+    const std::size_t end = std::min(kinds.find(','), kinds.size());
+    const std::string_view kind = kinds.substr(0, end);
+    kinds.remove_prefix(std::min(end + 1, kinds.size()));
+    if (kind == api || kind == std::string(api) + ":device") return true;
+  }
+  return false;
+}
+
+// The remedy where no setting switches support on.
+std::string other_mpi(std::string_view library, GpuApi api) {
+  const std::string option = api == GpuApi::cuda             ? "--with-cuda"
+                             : contains(library, "Open MPI") ? "--with-rocm"
+                                                             : "--with-hip";
+  return "use an MPI built with " + option;
+}
+
+}  // namespace
+
+GpuSupport support_of(GpuApi api, const GpuAnswers& answers) {
+  const Switch* gpu_switch = nullptr;
+  for (const Switch& candidate : switches) {
+    if (gpu_switch == nullptr && contains(answers.library, candidate.library)) gpu_switch = &candidate;
+  }
+  const auto setting = [&](const char* name) {
+    return gpu_switch != nullptr && answers.setting ? answers.setting(name) : std::nullopt;
+  };
+  if (gpu_switch != nullptr && api == GpuApi::rocm && !gpu_switch->rocm) {
+    return {Answer::no, std::string(gpu_switch->library) + " is for other GPUs",
+            other_mpi(answers.library, api)};
+  }
+  const std::optional<std::string> set = gpu_switch != nullptr ? setting(gpu_switch->name) : std::nullopt;
+  if (gpu_switch != nullptr && (set ? is_off(*set) : gpu_switch->needed)) {
+    const std::string name(gpu_switch->name);
+    return {Answer::no, set ? name + "=" + *set : name + " is not set", switched_on(*gpu_switch, api)};
+  }
+  const bool is_intel = gpu_switch != nullptr && !gpu_switch->rocm;
+  const std::optional<std::string> mode = is_intel ? setting(offload_mode) : std::nullopt;
+  if (mode && *mode != "auto" && *mode != "cuda") {
+    return {Answer::no, std::string(offload_mode) + "=" + *mode,
+            std::string("set ") + offload_mode + "=cuda"};
+  }
+  if (!answers.call.empty() && answers.supported) return {Answer::yes, answers.call, {}};
+  if (lists_device(answers.memory_kinds, name_of(api))) {
+    return {Answer::yes, "mpi_memory_alloc_kinds " + answers.memory_kinds, {}};
+  }
+  if (!answers.call.empty()) {
+    return {Answer::no, answers.call + " returned 0", other_mpi(answers.library, api)};
+  }
+  if (gpu_switch != nullptr && gpu_switch->needed)
+    return {Answer::yes, std::string(gpu_switch->name) + "=" + *set, {}};
+  return {Answer::unknown, "no call or info key of this MPI", {}};
+}
+
+bool handles_gpus_in_part(const std::string& library) { return contains(library, "Open MPI"); }
+
+}  // namespace openimb

@@ -1,0 +1,41 @@
+// The ranks of a launch in groups, each with its own communicator. Source: guide, "-multi", "-map",
+// "Communicators, Active Processes".
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "model/options.h"
+
+namespace openimb {
+
+/// The groups that run one table's benchmark at the same time.
+struct Grouping {
+  int processes = 0;  ///< in each group
+  int threads = 1;    ///< communicating threads of each process
+  int world = 0;      ///< ranks of the launch
+  /// World ranks by rank in the group; groups ordered by their first rank.
+  std::vector<std::vector<int>> groups;
+  std::optional<Map> map;
+
+  int group_count() const { return static_cast<int>(groups.size()); }
+  int idle() const { return world - processes * group_count(); }
+  /// Index of the group a world rank belongs to, -1 for an idle rank.
+  int group_of(int world_rank) const {
+    for (int group = 0; group < group_count(); ++group) {
+      if (std::ranges::find(groups[group], world_rank) != groups[group].end()) return group;
+    }
+    return -1;
+  }
+  /// Its rank in that group, 0 for an idle rank.
+  int rank_in_group(int world_rank) const {
+    const int group = group_of(world_rank);
+    if (group < 0) return 0;
+    const std::vector<int>& members = groups[static_cast<std::size_t>(group)];
+    return static_cast<int>(std::ranges::find(members, world_rank) - members.begin());
+  }
+};
+
+}  // namespace openimb

@@ -1,0 +1,283 @@
+// What a launch was asked to do. src/cli fills it, src/resolve settles what depends on the machine; then
+// const.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/data_type.h"
+#include "model/fabric_options.h"
+#include "model/memory_kind.h"
+#include "model/random.h"
+#include "model/spec.h"
+#include "model/words.h"
+
+namespace openimb {
+
+inline constexpr std::int64_t mebibyte = 1 << 20;
+inline constexpr int usual_cache_line = 64;  ///< bytes, where unknown or when compiled
+inline constexpr std::int64_t gibibyte = 1 << 30;
+
+enum class IterationPolicy { dynamic, multiple_np, automatic, off };
+template <>
+inline constexpr Words<4> words_of<IterationPolicy> = {"dynamic", "multiple_np", "auto", "off"};
+
+/// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
+enum class Multi { off, summary, each_group };
+// Words of records; -multi takes numbers.
+template <>
+inline constexpr Words<3> words_of<Multi> = {"off", "summary", "each_group"};
+
+/// -fsync: when written data are forced to storage. standard: as the guide's completion requires. Source:
+/// guide, "Assured Completion of Transfers".
+enum class FileSync { standard, never };
+template <>
+inline constexpr Words<2> words_of<FileSync> = {"standard", "never"};
+
+/// -aggregate_mode: which of the two modes run.
+enum class AggregateMode { aggregate, non_aggregate, both };
+template <>
+inline constexpr Words<3> words_of<AggregateMode> = {"aggregate", "non_aggregate", "multi"};
+
+enum class ThreadLevel { single, funneled, serialized, multiple };
+template <>
+inline constexpr Words<4> words_of<ThreadLevel> = {"single", "funneled", "serialized", "multiple"};
+
+/// "MPI_THREAD_SINGLE".
+inline std::string name_in_mpi(ThreadLevel level) {
+  std::string name = "MPI_THREAD_";
+  for (const char letter : std::string_view(name_of(level))) name += static_cast<char>(letter - 'a' + 'A');
+  return name;
+}
+inline constexpr int most_threads = 4096;  ///< of a process
+
+/// -comm: what keeps the messages of a process's threads apart: communicators, or tags on a common one.
+enum class ThreadComm { per_thread, shared };
+template <>
+inline constexpr Words<2> words_of<ThreadComm> = {"per_thread", "shared"};
+
+/// -malloc_algo: serial: the main thread allocates and fills the buffers of all threads; continuous: the
+/// same, without pages between them; parallel: each thread fills its own, so that they lie where it runs.
+enum class ThreadMemory { serial, continuous, parallel };
+template <>
+inline constexpr Words<3> words_of<ThreadMemory> = {"serial", "continuous", "parallel"};
+
+/// The threads of each process.
+struct Threads {
+  std::optional<int> asked;  ///< -threads
+  int count = 1;             ///< number in force, including the main thread
+  ThreadComm comm = ThreadComm::per_thread;
+  ThreadMemory memory = ThreadMemory::serial;
+  std::int64_t alignment = 64;  ///< -malloc_align, bytes
+  bool pinned = false;          ///< -pin_threads
+};
+
+/// The guide's table "Parameters Controlling Intel MPI Benchmarks", with its standard-mode values. Every one
+/// can be set by name with -set; those with an option of their own name it here.
+struct Settings {
+  int min_message_log = 0;                            ///< MINMSGLOG, -msglog
+  int max_message_log = 22;                           ///< MAXMSGLOG, -msglog
+  IterationPolicy policy = IterationPolicy::dynamic;  ///< ITER_POLICY, -iter_policy
+  std::int64_t repetitions = 1000;                    ///< MSGSPERSAMPLE, -iter
+  std::int64_t non_aggregate_repetitions = 100;       ///< MSGS_NONAGGR, -iter
+  std::int64_t overall_volume = 40 * mebibyte;        ///< OVERALL_VOL in bytes; -iter takes MiB
+  double seconds_per_sample = 10;                     ///< SECS_PER_SAMPLE, -time
+  int barriers = 2;                                   ///< N_BARR
+  int warm_up_repetitions = 10;                       ///< N_WARMUP
+  double target_cpu_seconds = 0.01;                   ///< TARGET_CPU_SECS
+  std::int64_t max_memory = gibibyte;                 ///< MAX_MEM_USAGE in bytes per process; -mem takes GB
+  std::int64_t cache_size = 0;  ///< CACHE_SIZE in bytes for -off_cache -1; 0: ask the machine
+  int cache_line = 0;           ///< CACHE_LINE_SIZE in bytes for -off_cache -1; 0: ask the machine
+  bool operator==(const Settings&) const = default;
+};
+
+/// A value of Defaults::min_processes: benchmarks run on all processes only.
+inline constexpr int all_processes = std::numeric_limits<int>::max();
+
+/// The defaults of a component.
+struct Defaults {
+  Settings settings;
+  int min_processes = 2;
+  DataType data = DataType::byte;
+  DataType reduction = DataType::single_precision;
+  int in_flight = 256;
+  std::array<std::int64_t, 4> counts = {};   ///< lengths in elements, in place of those of the settings
+  std::array<std::int64_t, 3> lengths = {};  ///< lengths in bytes, in place of those of the settings
+  bool threaded = false;                     ///< benchmarks run on all threads
+  bool random_partners = false;              ///< some benchmarks draw partners: PairOptions
+  bool fabric = false;                       ///< pairs of endpoints in rounds: FabricOptions
+  bool check = false;                        ///< -check unless the command line has -check off
+  bool operator==(const Defaults&) const = default;
+};
+
+/// The defaults of IMB-IO. Source: guide, IMB_settings_io.h; its examples begin with one process.
+inline constexpr Defaults defaults_of_files{.settings = {.max_message_log = 24,
+                                                         .repetitions = 50,
+                                                         .non_aggregate_repetitions = 10,
+                                                         .overall_volume = 16 * mebibyte,
+                                                         .target_cpu_seconds = 0.1},
+                                            .min_processes = 1};
+
+/// The defaults of IMB-P2P. Source: public user guide of IMB 2021, "Command-Line Control for IMB-P2P
+/// Benchmarks".
+inline constexpr Defaults defaults_of_pairs{
+    .settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte},
+    .min_processes = all_processes,
+    .random_partners = true};
+
+/// The defaults of IMB-MT. Source: options of IMB 2021.
+inline constexpr Defaults defaults_of_threads{.settings = {.warm_up_repetitions = 100},
+                                              .min_processes = all_processes,
+                                              .data = DataType::integer,
+                                              .reduction = DataType::integer,
+                                              .in_flight = 64,
+                                              .counts = {1, 2, 4, 8},
+                                              .threaded = true};
+
+/// The defaults of IMB-FABRIC: each pair is measured for only some milliseconds, as there are many.
+inline constexpr Defaults defaults_of_fabrics{
+    .settings = {.overall_volume = 4 * mebibyte, .seconds_per_sample = 1},
+    .min_processes = all_processes,
+    .in_flight = 16,
+    .lengths = {8, 64 << 10, 1 << 20},
+    .fabric = true};
+
+/// -off_cache. 0: not given; the machine's value is used.
+struct OffCache {
+  std::int64_t cache_size = 0;  ///< bytes
+  int cache_line = 0;           ///< bytes
+};
+
+/// -map PxQ: processes are numbered along the rows of a P x Q matrix, row r holding r, r+P, r+2P, ...
+struct Map {
+  int rows = 1;     ///< P
+  int columns = 1;  ///< Q
+};
+
+/// One benchmark to run: its index in the component's catalog, and whether a Multi- prefix asked for groups.
+struct Selected {
+  int index = 0;
+  bool multi = false;
+  bool by_default = false;  ///< not named: it is in the default list
+};
+
+/// -turns: launches that run at the same time alternate; each row is divided into so many segments.
+struct Interleaving {
+  int segments = 1;
+  std::string host, port, token;  ///< of the interleaving server, and the name of this launch there
+};
+
+inline constexpr double default_budget = 60;  ///< seconds of -precision alone, which limits no passes
+inline constexpr int default_passes = 20;     ///< of -alternate alone
+
+/// -passes, -precision, -budget: the whole selection is measured repeatedly, one sample of each point per
+/// pass, until one of these limits is reached.
+struct Passes {
+  std::optional<int> most;
+  /// Half width of the 95 % interval of each row's figure, as a share of the figure.
+  std::optional<double> precision;
+  std::optional<double> budget;  ///< seconds, of the launch
+};
+
+/// A line of -alternate's file: values of control variables of the MPI library (MPI_T), under which every
+/// point is measured. Without any, the library's values at the start hold.
+struct Variant {
+  std::string label;
+  std::vector<std::pair<std::string, std::string>> variables;  ///< names and values, as written
+};
+
+/// Options of IMB-P2P alone.
+struct PairOptions {
+  std::uint64_t seed = default_seed;  ///< -seed: of random partners
+  Stencil halo{.dimensions = 3};      ///< -halo
+  int most_pairs = 0;                 ///< -pairs: of Multi_pair; 0: as many as there are
+};
+
+struct Options {
+  enum class Action { run, help, list, version };
+  Action action = Action::run;
+  bool list_as_json = false;
+  std::string help_topic;  ///< -help TOPIC: an option or a benchmark; empty: everything
+
+  std::vector<Selected> selection;
+  std::optional<int> min_processes;  ///< -npmin
+  Multi multi = Multi::off;
+  std::optional<OffCache> off_cache;
+  Defaults defaults;
+  Settings settings;  ///< in force: the defaults as -set and options change them
+  /// -msglen or -msgsize, bytes, in the order given; empty: powers of two.
+  std::vector<std::int64_t> lengths;
+  std::vector<std::int64_t> counts;  ///< -count, elements; empty: lengths by bytes
+  std::optional<Map> map;
+  ThreadLevel thread_level = ThreadLevel::single;
+  Threads threads;
+  bool thread_barrier = true;  ///< -barrier: a barrier of the processes precedes the runs of their threads
+  int stride = 0;  ///< -stride: from a rank to its partner; 0: half of the ranks in pairs, 1 in a chain
+
+  bool root_shift = true;
+  bool in_place = false;          ///< -in_place on: collectives that can; their root is rank 0
+  bool synchronize_each = false;  ///< -sync on
+  bool own_barrier = false;       ///< -imb_barrier on
+  Element data{DataType::byte, Contiguity::base};
+  Element reduction{DataType::single_precision, Contiguity::base};
+  bool zero_size = true;
+  bool warm_up = true;
+  bool message_pause = false;
+  double pause_seconds = 0;  ///< -pause, after each length
+  WindowKind window_kind = WindowKind::create;
+  SyncMode sync_mode = SyncMode::standard;
+  SendMode send_mode = SendMode::standard;
+  DataLayout layout;
+  MemoryChoice memory;  ///< of message buffers
+  AggregateMode aggregate_mode = AggregateMode::both;
+  std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
+  std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
+  FileSync file_sync = FileSync::standard;
+  int reorder = 0;      ///< -reorder: the rank that fills a file for reading is so many ranks further on
+  int progress = 0;     ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
+  int partitions = 8;   ///< -partitions: parts of a message of partitioned communication, at most
+  int in_flight = 256;  ///< messages per repetition of Uniband, Biband and Multi_pair
+  bool show_tail = false;
+  std::string dump_file;
+  bool check = false;
+  bool strict = false;  ///< rows beyond a limit make the exit status that of failures
+  bool header = true;   ///< -noheader: no banner
+  std::string json_file;
+  std::vector<std::string> input_files;  ///< files that were read for the command line
+  std::optional<Interleaving> interleaving;
+  std::optional<Passes> passes;
+  std::vector<Variant> variants;         ///< -alternate; empty: the launch has none
+  std::optional<PairOptions> pairs;      ///< in components with random partners
+  std::optional<FabricOptions> fabric;   ///< in IMB-FABRIC
+  std::optional<Topology> topology;      ///< -topo; empty: the topology of each benchmark
+  double bytes_per_megabyte = mebibyte;  ///< -mbyte
+  std::vector<std::string> warnings;     ///< for stderr, one line each
+
+  /// Whether the time of each repetition is wanted, not only the total.
+  bool every_repetition() const { return show_tail || !dump_file.empty(); }
+  bool runs_in_place(const Spec& spec) const { return in_place && spec.in_place != InPlace::no; }
+  bool moves_root(const Spec& spec) const { return spec.rooted && root_shift && !runs_in_place(spec); }
+  /// What a benchmark's messages are made of. Source for files: guide, "IMB-IO Blocking Benchmarks".
+  Element element(const Spec& spec) const {
+    if (spec.on_files() || spec.one_sided.loads_and_stores) return {DataType::byte, Contiguity::base};
+    Element element = spec.reduction ? reduction : data;
+    if (spec.one_sided.integers_only) element.type = DataType::integer;
+    if (spec.one_sided.single_element) element.contiguity = Contiguity::base;
+    element.layout = layout;
+    return element;
+  }
+};
+
+/// The options that the banner states.
+struct StatedOptions {
+  std::vector<std::string> settings;  ///< "NAME=VALUE" of each parameter that is not as in standard mode
+  std::vector<std::pair<std::string, std::string>> lines;  ///< a name, and "-send_mode buffered"
+};
+
+}  // namespace openimb

@@ -1,0 +1,74 @@
+#include "plan/exclusions.h"
+
+#include "model/synchronization.h"
+
+namespace openimb {
+
+namespace {
+
+std::string completion_of(const Spec& spec) {
+  switch (spec.one_sided.sync) {
+    case SyncMode::fence:
+      return "MPI_Win_fence";
+    case SyncMode::flush:
+      return "MPI_Win_flush";
+    case SyncMode::flush_local:
+      return "MPI_Win_flush_local";
+    default:
+      return "calls of its own";
+  }
+}
+
+// Reductions of GPU memory that Open MPI's component for them does not implement: nonblocking and persistent
+// ones, Reduce_scatter and Reduce_local. There the host would access the memory.
+bool reduces_on_host(const Spec& spec) {
+  return spec.reduction && (spec.starts || spec.receive == Messages::even_share || spec.updates_receive);
+}
+
+}  // namespace
+
+std::string send_mode_error(const Spec& spec, SendMode asked) {
+  if (asked == SendMode::standard) return {};
+  const std::string mode = std::string("-send_mode ") + name_of(asked);
+  if (!spec.send_modes.any) return "by definition it has no send that " + mode + " could replace";
+  if (asked != SendMode::buffered || spec.send_modes.not_buffered.empty()) return {};
+  return mode + ": " + std::string(spec.send_modes.not_buffered);
+}
+
+std::string layout_error(const Spec& spec, const DataLayout& layout) {
+  if (!layout.has_gaps()) return {};
+  const std::string asked = "-layout " + name_of(layout);
+  if (spec.reduction) return asked + ": MPI defines no reduction of derived types";
+  if (spec.partitioned) return asked + ": the parts of its messages are whole elements";
+  if (!spec.takes_layout()) return asked + ": it has no messages whose elements could lie apart";
+  return {};
+}
+
+std::string sync_mode_error(const Spec& spec, SyncMode asked) {
+  if (!spec.on_windows() || asked == SyncMode::standard || asked == spec.one_sided.sync) return {};
+  if (spec.one_sided.any_sync && (spec.access == Access::passive_target || needs_targets(asked))) return {};
+  return "by definition it is completed by " + completion_of(spec) + ", not by -sync_mode " + name_of(asked);
+}
+
+std::string memory_error(const Spec& spec, const MemoryChoice& memory, WindowKind window) {
+  if (memory.is_host()) return {};
+  const std::string asked = "-memory " + memory.names();
+  if (spec.one_sided.loads_and_stores) {
+    return asked + ": loads and stores of the CPU need memory of the host";
+  }
+  if (memory.limited_mpi && memory.on_device() && spec.on_windows()) {
+    return asked +
+           ": this MPI documents no one-sided communication with memory of GPUs; -gpu_check trust runs it";
+  }
+  if (memory.limited_mpi && memory.on_device() && reduces_on_host(spec)) {
+    return asked +
+           ": this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan and "
+           "Exscan only; -gpu_check trust runs it";
+  }
+  if (spec.one_sided.exposed == Exposed::nothing) return {};
+  if (memory.exposed_by(spec) == MemoryKind::host) return {};
+  if (!allocates(spec.one_sided.window_kind(window))) return {};
+  return asked + ": MPI allocates the memory of this window, on the host; use -window create or dynamic";
+}
+
+}  // namespace openimb

@@ -1,0 +1,18 @@
+// Benchmarks that an option rules out, each function with the reason. All return an empty text where the
+// benchmark can run.
+#pragma once
+
+#include <string>
+
+#include "model/options.h"
+#include "model/spec.h"
+
+namespace openimb {
+
+std::string send_mode_error(const Spec& spec, SendMode asked);
+std::string layout_error(const Spec& spec, const DataLayout& layout);
+std::string sync_mode_error(const Spec& spec, SyncMode asked);
+/// `window`: -window.
+std::string memory_error(const Spec& spec, const MemoryChoice& memory, WindowKind window);
+
+}  // namespace openimb

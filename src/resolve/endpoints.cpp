@@ -1,0 +1,168 @@
+#include "resolve/endpoints.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cli/command_line.h"
+#include "cli/values.h"
+#include "engine/patient_agreement.h"
+#include "mpi/optional.h"
+#include "plan/rounds.h"
+#include "resolve/gathered_text.h"
+#include "system/cpu_list.h"
+#include "system/machine.h"
+#include "system/placement.h"
+#include "system/threads.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr int unknown = -1;
+
+/// The CPUs on which one rank may run, and their socket, NUMA node and core, where all have the same; else
+/// unknown.
+struct RankSite {
+  std::string host;
+  int socket = unknown, numa = unknown, core = unknown;
+  std::vector<int> cpus;
+};
+
+std::string site_of_this_rank() {
+  const std::vector<int> cpus = system::usable_cpus();
+  system::CpuPlace common;
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    const system::CpuPlace place = system::place_of_cpu(cpus[i]);
+    if (i == 0) common = place;
+    if (place.socket != common.socket) common.socket = unknown;
+    if (place.numa != common.numa) common.numa = unknown;
+    if (place.core != common.core) common.core = unknown;
+  }
+  return joined(std::array{system::host_name(), std::to_string(common.socket), std::to_string(common.numa),
+                           std::to_string(common.core), system::cpu_list(cpus)});
+}
+
+RankSite site_in(const std::string& text) {
+  const std::vector<std::string> words = words_in(text);
+  return {.host = words[0],
+          .socket = std::stoi(words[1]),
+          .numa = std::stoi(words[2]),
+          .core = std::stoi(words[3]),
+          .cpus = system::cpus_in(words[4])};
+}
+
+// Ranks with the same key are one endpoint. Empty: the rank may run on several.
+std::string key_of(const RankSite& site, EndpointKind kind, int rank) {
+  const auto on_host = [&](int number) {
+    return number == unknown ? "" : site.host + separator + std::to_string(number);
+  };
+  switch (kind) {
+    case EndpointKind::host:
+      return site.host;
+    case EndpointKind::socket:
+      return on_host(site.socket);
+    case EndpointKind::numa:
+      return on_host(site.numa);
+    case EndpointKind::core:
+      return on_host(site.core).empty() ? "" : on_host(site.socket) + separator + std::to_string(site.core);
+    case EndpointKind::rank:
+      return std::to_string(rank);
+  }
+  return {};
+}
+
+std::optional<int> if_known(int number) { return number == unknown ? std::nullopt : std::optional(number); }
+
+/// The first rank of each endpoint, or why they cannot be used.
+struct Choice {
+  std::vector<EndpointFacts> endpoints;
+  std::string why_not;
+};
+
+Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
+  const std::string option = std::string("-endpoint ") + name_of(kind) + ": ";
+  Choice choice;
+  std::set<std::string> seen;
+  for (int rank = 0; rank < static_cast<int>(sites.size()); ++rank) {
+    const RankSite site = site_in(sites[static_cast<std::size_t>(rank)]);
+    const std::string key = key_of(site, kind, rank);
+    if (key.empty()) {
+      choice.why_not = option + "rank " + std::to_string(rank) + " on " + site.host +
+                       " may run on more than one " +
+                       (kind == EndpointKind::numa ? "NUMA node" : name_of(kind)) +
+                       ", or this system does not report it; bind ranks with options of the launcher";
+      return choice;
+    }
+    if (!seen.insert(key).second) continue;
+    choice.endpoints.push_back({rank, site.host, site.cpus, if_known(site.numa), if_known(site.socket)});
+  }
+  if (choice.endpoints.size() < 2) {
+    const std::string ranks = sites.size() == 1 ? "1 rank is" : std::to_string(sites.size()) + " ranks are";
+    choice.why_not = option + ranks + " 1 endpoint; needs at least 2: launch more processes or on more hosts";
+  }
+  return choice;
+}
+
+// The first rank of each endpoint's host.
+std::vector<int> readers_of(const std::vector<std::string>& sites,
+                            const std::vector<EndpointFacts>& endpoints) {
+  std::map<std::string, int> first;
+  for (std::size_t rank = 0; rank < sites.size(); ++rank) {
+    first.try_emplace(site_in(sites[rank]).host, static_cast<int>(rank));
+  }
+  std::vector<int> readers;
+  for (const EndpointFacts& endpoint : endpoints) readers.push_back(first.at(endpoint.host));
+  return readers;
+}
+
+// Why the requested rounds need more endpoints; empty where they do not.
+std::string why_not_these_rounds(const FabricOptions& fabric) {
+  const int endpoints = static_cast<int>(fabric.ranks.size());
+  const std::string there_are = "; there are " + std::to_string(endpoints) + " endpoints: ";
+  if (fabric.rounds == RoundKind::some && fabric.each_meets > circle_rounds(endpoints)) {
+    return "-rounds " + std::to_string(fabric.each_meets) + there_are + "give at most " +
+           std::to_string(circle_rounds(endpoints)) + ", or leave it out";
+  }
+  for (const EndpointPairs& pairs : fabric.listed) {
+    for (const EndpointPair& pair : pairs) {
+      if (std::max(pair.a, pair.b) < endpoints) continue;
+      return "-pairs_file: pair " + std::to_string(pair.a) + "-" + std::to_string(pair.b) + there_are +
+             "give numbers from 0 to " + std::to_string(endpoints - 1);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<EndpointFacts> choose_endpoints(Agreement& world, Options& options) {
+  if (!options.fabric) return {};
+  FabricOptions& fabric = *options.fabric;
+  const std::vector<std::string> sites = world.gather(site_of_this_rank());
+  Choice choice;
+  if (world.rank() == 0) choice = choose(sites, fabric.endpoint);
+  if (const std::string why = world.broadcast(choice.why_not); !why.empty()) throw UsageError(why);
+  if (world.rank() == 0) fabric.readers = readers_of(sites, choice.endpoints);
+  std::vector<std::string> ranks;
+  for (const EndpointFacts& endpoint : choice.endpoints) ranks.push_back(std::to_string(endpoint.rank));
+  for (const std::string& rank : words_in(world.broadcast(joined(ranks)))) {
+    fabric.ranks.push_back(std::stoi(rank));
+  }
+  if (const std::string why = why_not_these_rounds(fabric); !why.empty()) throw UsageError(why);
+  return choice.endpoints;
+}
+
+void require_timeout_calls(const Options& options) {
+  if (!options.fabric || options.fabric->timeout_seconds <= 0) return;
+  for (const std::string_view call : PatientAgreement::needs) {
+    if (const std::string_view why = call::why_unusable(call); !why.empty()) {
+      throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits for ever");
+    }
+  }
+}
+
+}  // namespace openimb

@@ -1,0 +1,36 @@
+// Texts that ranks send each other: lists in one text, and the first error message.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/values.h"
+#include "session/agreement.h"
+
+namespace openimb {
+
+/// Separates the texts: it occurs in no argument, no text file, and no name of a host, an interface or a GPU.
+inline constexpr char separator = '\0';
+
+inline std::string joined(std::span<const std::string> words) {
+  std::string text;
+  for (const std::string& word : words) (text += word) += separator;
+  return text;
+}
+
+inline std::vector<std::string> words_in(std::string_view text) {
+  const std::vector<std::string_view> words = split(text, separator);
+  return {words.begin(), words.end() - 1};
+}
+
+/// The first message of any rank that has one, on all ranks; empty where none has. Collective.
+inline std::string first_message(Agreement& world, std::string mine) {
+  for (const std::string& message : world.gather(mine)) {
+    if (mine.empty()) mine = message;
+  }
+  return world.broadcast(mine);
+}
+
+}  // namespace openimb

@@ -1,0 +1,36 @@
+#include "resolve/variants.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/suggestion.h"
+#include "resolve/gathered_text.h"
+
+namespace openimb {
+
+std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& options) {
+  if (options.variants.empty()) return nullptr;
+  auto variables = std::make_unique<ControlVariables>(options.variants);
+  std::string why = variables->why_not();
+  if (!variables->unknown().empty()) {
+    const std::vector<std::string> names = ControlVariables::names();
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const std::string_view suggestion = nearest(variables->unknown(), views);
+    if (!suggestion.empty()) why += "; did you mean " + std::string(suggestion) + "?";
+  }
+  why = first_message(world, why);
+  if (!why.empty()) throw UsageError("-alternate: " + why);
+  // A variable may have no effect on some hosts only.
+  std::vector<std::string>& known = options.warnings;
+  for (const std::string& of_rank : world.gather(joined(variables->warnings()))) {
+    for (const std::string& warning : words_in(of_rank)) {
+      if (std::ranges::find(known, warning) == known.end()) known.push_back(warning);
+    }
+  }
+  return variables;
+}
+
+}  // namespace openimb
