@@ -48,21 +48,27 @@ def test_a_cpu_that_this_host_does_not_have_is_refused(imb: Imb, archive: Archiv
         ("benchmark = []", "no key benchmark; did you mean benchmarks?"),
         ("benchmarks = []\n[variants.a]", "benchmarks is empty"),
         ('benchmarks = ["PingPongg"]\n[variants.a]', "did you mean PingPong?"),
-        (BENCHMARKS + "launches = 0\n[variants.a]", "launches: expected `int` >= 1"),
-        (BENCHMARKS + "processes = [2, 0]\n[variants.a]", "processes[1]: expected `int` >= 1"),
+        (BENCHMARKS + "launches = 0\n[variants.a]", "launches: expected a whole number of at least 1"),
+        (
+            BENCHMARKS + "processes = [2, 0]\n[variants.a]",
+            "processes[1]: expected a whole number of at least 1",
+        ),
         (
             BENCHMARKS + 'class = "some"\n[variants.a]',
             "class: 'some' is none of single, parallel, collective",
         ),
-        (BENCHMARKS + "variants = 3", "variants: expected `table`, got `int`"),
+        (BENCHMARKS + "variants = 3", "variants: expected a table, got a whole number"),
         (BENCHMARKS + "[variants.a]\nenvv = 3", "no key variants.a.envv; did you mean env?"),
-        (BENCHMARKS + "[variants.a]\n[variants.b]\nenv = 3", "variants.b.env: expected `table`, got `int`"),
+        (
+            BENCHMARKS + "[variants.a]\n[variants.b]\nenv = 3",
+            "variants.b.env: expected a table, got a whole number",
+        ),
         (BENCHMARKS + "[variants.a]\nenv = { X = true }", "variants.a.env.X: expected"),
         (
             BENCHMARKS + '[variants.a]\nbind = "cor"',
             "variants.a.bind: 'cor' is none of core, socket, numa, none",
         ),
-        (BENCHMARKS + "[axes.x.y]\ncpus = [-1]", "axes.x.y.cpus[0]: expected `int` >= 0"),
+        (BENCHMARKS + "[axes.x.y]\ncpus = [-1]", "axes.x.y.cpus[0]: expected a whole number of at least 0"),
         (BENCHMARKS + "[axes]\nx = {}", "axes.x has no values"),
         (BENCHMARKS + "[axes.x.y]\n[variants.a]", "both variants and axes"),
         (BENCHMARKS + '[variants."a,b"]', "'a,b' becomes part of a label"),
@@ -82,15 +88,15 @@ def test_a_cpu_that_this_host_does_not_have_is_refused(imb: Imb, archive: Archiv
             "unknown metric: tim; choose from time,",
         ),
         (BENCHMARKS + 'metric = "tim"\n[variants.a]', "unknown metric: tim; choose from time,"),
-        (BENCHMARKS + "variants = { a = 3 }", "variants.a: expected `table`, got `int`"),
-        (BENCHMARKS + "[axes.x.y]\nhosts = [1]", "axes.x.y.hosts[0]: expected `str`, got `int`"),
+        (BENCHMARKS + "variants = { a = 3 }", "variants.a: expected a table, got a whole number"),
+        (BENCHMARKS + "[axes.x.y]\nhosts = [1]", "axes.x.y.hosts[0]: expected text, got a whole number"),
         (
             BENCHMARKS + '[axes.x.y]\nlauncher = "mpirun"',
             "axes.x.y.launcher: 'mpirun' is none of mpiexec, srun",
         ),
         (BENCHMARKS + "[common]\nenv = { X = [1] }\n[variants.a]", "common.env.X: expected"),
-        ("benchmarks = [3]\n[variants.a]", "benchmarks[0]: expected `str | list`, got `int`"),
-        (BENCHMARKS + "until_decided = true\nbudget = 0\n[variants.a]", "budget: expected `float` > 0"),
+        ("benchmarks = [3]\n[variants.a]", "benchmarks[0]: expected text or a list, got a whole number"),
+        (BENCHMARKS + "until_decided = true\nbudget = 0\n[variants.a]", "budget: expected a number above 0"),
         (BENCHMARKS + 'arguments = "-json x"\n[variants.a]', "-json, -input and -turns are set by imb"),
     ],
 )
@@ -347,7 +353,9 @@ ALL = {"trial/off": [1, 2], "trial/on": [1, 2]}
 def test_a_campaign_labels_its_runs_and_says_what_it_did(imb: Imb, archive: Archive, trial: Trial) -> None:
     trial.write(more="classic = true")  # nothing says how long its launches may take
     dry = imb("campaign", trial.file, "--dry-run")
-    assert dry.code == 0 and len(dry.out.splitlines()) == 4 and "duration unknown" in dry.err
+    assert dry.code == 0 and "duration unknown" in dry.err
+    heads, commands = dry.out.splitlines()[::2], dry.out.splitlines()[1::2]
+    assert heads == ["# off, 2 ranks: 2 launches", "# on, 2 ranks: 2 launches"] and len(commands) == 2
     assert not trial.events()
     said = imb("campaign", trial.file)
     assert said.code == 0, said.err

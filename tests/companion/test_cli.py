@@ -66,7 +66,7 @@ def test_a_page_of_help_has_every_option_in_its_group(
     if name in ("archive", "baseline"):
         return
     assert "Example" in said.out or "Exit status" in said.out or name.startswith("baseline ")
-    assert said.out.endswith("More: man imb\n") and "\f" not in said.out
+    assert said.out.endswith("More: man imb, and docs/ of the sources\n") and "\f" not in said.out
     shown = re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)(?: \S+)?(?:  |$| /)", said.out)
     params = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for word in name.split():
@@ -133,6 +133,9 @@ def test_help_imports_no_command() -> None:
             "No such option: --drian (Possible options: --dry-run, --serial)",
             marks=pytest.mark.slice("fabric"),
         ),
+        (["run", "--budget", "nan"], "'--budget': nan is no number; give one of at most 10000000; see"),
+        (["run", "--budget", "0"], "'--budget': give a number of at least 0.1; see"),
+        (["ab", "--a", "", "--b", "ppn=x"], "'ppn=x': ppn: expected a whole number, got text"),
         (["archive", "label"], "Missing argument 'RUN'"),
         (["show", "3fa9"], "no run, label or file '3fa9'"),
         (["archive", "rm", "3fa9"], "no run, label or file '3fa9'"),
@@ -199,6 +202,27 @@ def test_the_list_names_the_mpi(imb: Imb, archive: Archive, library: str | None,
     heading, row = imb("ls").out.splitlines()
     at = heading.index("MPI")
     assert row[at:].startswith(f"{shown} ")
+
+
+def test_the_list_cuts_the_end_of_a_label(imb: Imb, archive: Archive) -> None:
+    """Also of one with a slash, which is no path."""
+    run = {"record": "run", "schema": "openimb-record/2", "program": "OpenIMB"}
+    archive.add(Content(records=json.dumps(run).encode() + b"\n", labels=[f"transports/{'x' * 80}"]))
+    assert re.search(r"  transports/x+…$", imb("ls").out.splitlines()[1])
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("run", "[OPTIONS] [NAME...] [-- IMB arguments]"),
+        ("ab", "[OPTIONS] [NAME...] [-- IMB arguments]"),
+        ("compare", "[OPTIONS] A B"),
+        ("ls", "[OPTIONS] [RUN...]"),
+        ("archive label", "[OPTIONS] RUN [LABEL...]"),
+    ],
+)
+def test_usage_lines_have_no_braces(imb: Imb, command: str, usage: str) -> None:
+    assert imb(*command.split(), "--help").out.splitlines()[0] == f"Usage: imb {command} {usage}"
 
 
 def test_importing_again_changes_nothing(imb: Imb) -> None:
@@ -495,7 +519,9 @@ def test_verify_names_cut_off_records_which_are_no_damage(imb: Imb, archive: Arc
     archive.add(Content(records=b"".join(whole[:-1])))
     archive.add(Content(records=b"".join([*whole[:2], b'{"record":"result","benchmark":1}\n', *whole[2:]])))
     said = imb("archive", "verify")
-    assert said.code == 0 and said.out.splitlines()[-1] == "2 runs: 0 damaged, 1 cut off before added"
+    assert said.code == 0 and said.out.splitlines()[-1] == (
+        "2 runs: 0 damaged, 1 stored with invalid lines, 1 cut off before added"
+    )
     assert "no end record" in said.out and "records.jsonl:3: does not satisfy the schema" in said.out
 
 

@@ -100,3 +100,10 @@ def test_an_answer_without_rows_has_its_columns(imb: Imb) -> None:
     question = "SELECT run, bytes FROM results WHERE bytes = 65536"
     assert imb("query", question).out == "run  bytes\n0 rows\n"
     assert imb("query", "-f", "csv", question).out == "run,bytes\n"
+
+
+def test_a_table_has_short_names_and_three_digits(imb: Imb, archive: Archive) -> None:
+    run = stored(archive)
+    question = "SELECT run, time_avg_seconds * 1.23456 AS t, 4e6::DOUBLE AS n FROM results"
+    assert imb("query", question).out.split()[3:] == [run[:10], "1.23e-06", "4000000"]
+    assert imb("query", "-f", "csv", question).out.splitlines()[1].startswith(f"{run},1.23456")

@@ -193,9 +193,9 @@ def test_a_campaign_says_how_rows_are_measured(tmp_path: Path, words: dict[str, 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"top": "precision = 2"}, "precision: expected `float` <= 1"),
-        ({"top": "launch_budget = 0"}, "launch_budget: expected `float` >= 0.1"),
-        ({"top": "classic = 1"}, "classic: expected `bool`, got `int`"),
+        ({"top": "precision = 2"}, "precision: expected a number of at most 1"),
+        ({"top": "launch_budget = 0"}, "launch_budget: expected a number of at least 0.1"),
+        ({"top": "classic = 1"}, "classic: expected true or false, got a whole number"),
         ({"a": "precison = 1"}, "no key variants.a.precison; did you mean precision?"),
         ({"top": "classic = true\nprecision = 0.01"}, "classic and precision exclude each other"),
         ({"top": "until_decided = true", "a": "classic = true"}, "variant a is classic and others are measured"),

@@ -13,7 +13,7 @@ from companion.machines import curve, launch, message, save
 from imb.history import prediction, steps
 from imb.history.sessions import CORRELATED, sessions_of
 from imb.model.observations import Launch
-from imb.model.records import Platform, Result, Run
+from imb.model.records import Platform, Result, Run, write
 from imb.report import terminal
 from imb.stats.arrays import Values
 from imb.store import names
@@ -501,3 +501,15 @@ def test_a_step_is_found_at_a_small_level() -> None:
     logs = random.normal(0, 0.01, (40, 3))
     logs[20:] += 0.3
     assert {step.at for step in steps.find_steps(logs, 0.01 / 20).steps} == {20}
+
+
+def test_files_without_dates_are_no_history(imb: Imb, tmp_path: Path) -> None:
+    """What is missing is named."""
+    for number in range(2):
+        run = Run(program="OpenIMB", component="MPI1")
+        row = Result(benchmark="PingPong", processes=2, bytes=8, time_max_seconds=1e-6 * (number + 1))
+        (tmp_path / f"{number}.jsonl").write_bytes(write([run, row]))
+    said = imb("watch", tmp_path)
+    assert (
+        said.code == 2 and "no date in 2 launches; a history needs runs of imb, records, or logs" in said.err
+    )

@@ -82,7 +82,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]... [IMB arguments]", help="Benchmarks or components.", show_default="mpi1"
+            metavar="[NAME...] [-- IMB arguments]", help="Benchmarks or components.", show_default="mpi1"
         ),
     ] = None,
     both: Annotated[

@@ -201,11 +201,19 @@ def _message(error: Exception) -> str:
     return str(getattr(error, "format_message", lambda: error)())
 
 
+def _is_nan(error: Exception) -> bool:
+    """Whether the value that Typer refuses is no number, which no limit explains."""
+    details: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    return any(str(detail.get("input", "")).lower().endswith("nan") for detail in details)
+
+
 def _usage(error: Exception, arguments: list[str]) -> str:
     """The message of a usage error, and where the options are listed."""
     message = " ".join(_message(error).split())
     for pattern, plain in _PLAIN_MESSAGES:
         message = re.sub(pattern, plain, message)
+    if _is_nan(error):
+        message = message.replace("give a number", "nan is no number; give one")
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "imb"
     before_dashes = itertools.takewhile(lambda word: word != "--", arguments)

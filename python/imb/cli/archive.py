@@ -37,7 +37,7 @@ _AllOption = Annotated[bool, typer.Option("--all", help="All runs of a label or 
 @app.command("label", cls=HelpCommand)
 def label(
     run: RunArgument,
-    labels: Annotated[list[str] | None, typer.Argument(metavar="LABEL", help="Labels to add.")] = None,
+    labels: Annotated[list[str] | None, typer.Argument(metavar="[LABEL...]", help="Labels to add.")] = None,
     remove: Annotated[
         list[str] | None,
         typer.Option("--remove", "-r", metavar="LABEL", help="Remove a label; may be repeated."),
@@ -144,14 +144,14 @@ def restore(
 def verify(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="Verify only these runs or labels.", show_default="all"),
+        typer.Argument(metavar="[RUN...]", help="Verify only these runs or labels.", show_default="all"),
     ] = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Verify the integrity of the archive.
 
     Checks the hash of every file of every run, records against their schema, labels, baselines, and sessions. A run whose records have no
-    end is reported as cut off: its results are valid. Changes nothing.
+    end is reported as cut off: its results are valid. Lines that were not valid records when they were stored are no damage. Changes nothing.
 
     Exit status: 0 no damage (runs that were cut off included), 1 damage, 2 usage error.
     """
@@ -163,13 +163,14 @@ def verify(
     if missing := store.missing():
         raise ImbError(missing)
     run_names = names.stored_names(store, *runs) if runs else None
-    damaged = checked = cut_off = 0
+    damaged = checked = cut_off = invalid = 0
     unreadable: list[str] = []  # folders, and files of sessions
     with noted(lambda note: unreadable.append(note.text)):
         for finding in verify_archive(store, run_names):
             checked += finding.is_run
             damaged += bool(finding.damage)
             cut_off += finding.cut_off
+            invalid += finding.invalid
             for line in finding.damage:
                 say(f"imb: {line}", err=True)
             for line in finding.remarks:
@@ -179,6 +180,7 @@ def verify(
     for line in unreadable:
         say(f"imb: {line}", err=True)
     damaged += len(unreadable)
-    say(f"{counted(checked, 'run')}: {damaged} damaged, {cut_off} cut off before added")
+    stored_so = f", {invalid} stored with invalid lines" if invalid else ""
+    say(f"{counted(checked, 'run')}: {damaged} damaged{stored_so}, {cut_off} cut off before added")
     if damaged:
         raise typer.Exit(1)

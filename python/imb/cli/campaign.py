@@ -158,11 +158,15 @@ def command(
 
 
 def _print_dry_run(store: Archive, plan: session.Plan) -> None:
-    """Print commands and predicted duration."""
+    """Print one command for launches that are alike, and the predicted duration."""
     from imb.runner import session, stored_sessions
 
-    for item in plan.items:
-        say(str(session.command_of(plan, item, Path(), shown=True)))
+    for items in session.same_launches(plan, plan.items):
+        variant = plan.variants[items[0].variant]
+        say(
+            f"# {variant.name}, {counted(items[0].ranks or variant.intent.ranks, 'rank')}: {counted(len(items), 'launch')}",
+            str(session.command_of(plan, items[0], Path(), shown=True)),
+        )
     seconds = session.remaining_seconds(
         plan, session.done(store, plan).values(), stored_sessions.usual_seconds(store, plan)
     )

@@ -18,7 +18,7 @@ def command(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="[RUN...]",
             help="Names or labels of runs, files of logs or records, or 'sql:SELECT run ...'.",
             show_default="all",
         ),

@@ -18,21 +18,29 @@ _LEAST = 5  # options that are divided into groups
 class HelpCommand(typer.core.TyperCommand):
     """A command whose docstring has a form feed between what most need to know and the details."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """`[OPTIONS] A B`: arguments as they are written in the program."""
+        return ["[OPTIONS]", *(param.metavar or param.name.upper() for param in self._arguments())]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         arguments = [
-            record
-            for param in self.params
-            if param.param_type_name == "argument" and (record := param.get_help_record(ctx))
+            (param.metavar or param.name.upper(), record[1])
+            for param in self._arguments()
+            if (record := param.get_help_record(ctx))
         ]
         if arguments:
             with formatter.section("Arguments"):
-                formatter.write_dl([(name.partition(" <")[0], short(text)) for name, text in arguments])
+                formatter.write_dl([(name.partition(" [-- ")[0], short(text)) for name, text in arguments])
         _write_groups(ctx, formatter, self._groups())
         if details := inspect.cleandoc(self.help or "").partition("\f")[2].strip():
             with formatter.section("Details"):
                 formatter.write_text(details)
         formatter.write_paragraph()
-        formatter.write_text("More: man imb")
+        formatter.write_text("More: man imb, and docs/ of the sources")
+
+    def _arguments(self) -> list[Any]:
+        params: list[Any] = self.params
+        return [param for param in params if param.param_type_name == "argument"]
 
     def _groups(self) -> dict[str, list[Any]]:
         """Options by the group that they name; few options are one group."""

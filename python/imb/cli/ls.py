@@ -48,7 +48,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="[RUN...]",
             help="Only these: first digits of names (4 or more), labels, or files that are stored.",
             show_default="all",
         ),

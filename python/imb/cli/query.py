@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Annotated, Literal
 
 import typer
@@ -11,7 +12,7 @@ import typer
 from imb.cli.common import FORMAT, ArchiveOption
 from imb.model.text import csv_text
 from imb.report.terminal import columns, data, say
-from imb.store.store import Archive
+from imb.store.store import SHORT, Archive
 
 
 def command(
@@ -21,7 +22,8 @@ def command(
 ) -> None:
     """Query the archive in SQL (DuckDB), read only.
 
-    One SELECT statement over these tables.
+    One SELECT statement over these tables. The table that is printed has short names of runs and three significant digits; csv and json have
+    whole values.
 
     \b
     Tables (DESCRIBE results lists the columns):
@@ -57,6 +59,16 @@ def command(
         ]
         data("".join(f"{line}\n" for line in lines))
     else:
-        say(*columns(names, [["" if value is None else str(value) for value in row] for row in rows]))
+        say(*columns(names, [[_cell(value) for value in row] for row in rows]))
         if not rows:
             say("0 rows")
+
+
+def _cell(value: object) -> str:
+    """Names of runs as other commands print them, and three digits of a number that is not whole."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
+    text = str(value)
+    return text[:SHORT] if re.fullmatch("[0-9a-f]{64}", text) else text

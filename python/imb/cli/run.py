@@ -42,6 +42,7 @@ from imb.cli.submitting import (
     hand_over,
 )
 from imb.model.errors import ImbError
+from imb.model.units import counted
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -51,7 +52,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]... [-- IMB arguments]",
+            metavar="[NAME...] [-- IMB arguments]",
             help="Benchmarks (PingPong, rma:accumulate) or components (mpi1, ext, rma, nbc, io, mpi4, p2p, mt).",
             show_default="mpi1",
         ),
@@ -209,8 +210,10 @@ def command(
         if programs:
             session.refuse_missing_programs(plan)
         over = session.done(store, plan) if resume else {}
-        for item in (item for item in plan.items if item.number not in over):
-            say(str(session.command_of(plan, item, Path(), shown=True)))
+        items_left = [item for item in plan.items if item.number not in over]
+        for items in session.same_launches(plan, items_left):
+            launches_left = [] if len(items) == 1 else [f"# {counted(len(items), 'launch')}"]
+            say(*launches_left, str(session.command_of(plan, items[0], Path(), shown=True)))
         return
     if not resume:
         build_for([plan], installation, programs)

@@ -64,7 +64,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]... [-- IMB arguments]",
+            metavar="[NAME...] [-- IMB arguments]",
             help="Judge these instead of running: files of records of IMB-FABRIC, labels or runs.",
             show_default=False,
         ),
@@ -103,7 +103,7 @@ def command(
             max=10_000_000,
             metavar="SECONDS",
             help="End after this time, and judge what is there.",
-            show_default="none; further passes end within 600 s",
+            show_default="no limit; extra passes stop after 600 s",
             rich_help_panel=METHOD,
         ),
     ] = None,

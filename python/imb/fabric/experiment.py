@@ -69,6 +69,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         self.against = against or against_of(archive, self.settings, [])
         self.sources: Sources = []
         self.notes: list[str] = []
+        self._failed: dict[str, list[str]] = {}  # launches by why they are incomplete
         self.unreachable: dict[str, str] = {}
         self._over: Mapping[int, Done] = session.done(archive, plan)
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in self._over.values())
@@ -95,9 +96,9 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         from imb.fabric.output import nothing_measured
 
         if not self.sources:
-            raise nothing_measured(self.unreachable, self.notes)
+            raise nothing_measured(self.unreachable, self._all_notes())
         judged, topology = self.judged()
-        judged = judged._replace(notes=[*self.notes, *judged.notes])
+        judged = judged._replace(notes=[*self._all_notes(), *judged.notes])
         judged = evaluation.with_missing(judged, self.settings.sizes)
         if self.settings.quick:
             judged = evaluation.with_next_of_quick(judged)
@@ -181,8 +182,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         self.notes += [ended] if ended else []
         if settings.quick and rounds:
             self.notes.append(
-                f"{counted(rounds, 'round')} in all, the first ones in {counted(passes, 'pass')}; "
-                f"a whole sweep has {whole_sweep(ranks)}"
+                f"{rounds} of {counted(whole_sweep(ranks), 'round')}, {counted(passes, 'pass')}"
             )
         if settings.ended is None:
             settings = msgspec.structs.replace(settings, ended=ended)
@@ -267,14 +267,22 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
             return
         if ended.outcome == "timed_out" and item.timeout:
             why = f"killed after {item.timeout:.3g} s (--budget)"
-        if recorded:
-            self.notes.append(f"{run.name}: {why}")
-            return
         if refused:
             raise ImbError(why)
-        hosts = self._plan.variants[item.variant].intent.hosts
-        self.unreachable |= unreachable_of(run, hosts)
-        self.notes.append(f"{why} (launch {run.name})")
+        self._failed.setdefault(why, []).append(run.name)
+        if not recorded:
+            hosts = self._plan.variants[item.variant].intent.hosts
+            self.unreachable |= unreachable_of(run, hosts)
+
+    def _all_notes(self) -> list[str]:
+        """Each reason of incomplete launches once, then the other notes."""
+        return [
+            *(
+                f"{why} (launch{'es' if len(runs) > 1 else ''} {', '.join(runs)})"
+                for why, runs in self._failed.items()
+            ),
+            *self.notes,
+        ]
 
     # --- Time ---
 

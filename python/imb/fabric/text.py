@@ -116,10 +116,7 @@ def _why_unsure(judged: SweepReport) -> str:
     verdict = judged.verdict
     if len(judged.endpoints) < FEWEST_ENDPOINTS:
         kind = judged.endpoint_kind
-        return (
-            f"{counted(len(judged.endpoints), kind)} cannot be separated by their pairs;"
-            f" measure {FEWEST_ENDPOINTS} or more"
-        )
+        return f"{counted(len(judged.endpoints), kind)}; finding the slow one needs at least {FEWEST_ENDPOINTS} {kind}s"
     if any(lack_hosts([name for name, _ in result.classes]) for result in verdict.per_size):
         return LACKING
     missed = max(
@@ -344,7 +341,7 @@ def fabric_json(judged: SweepReport, status: int, drained: Sequence[Mapping[str,
         "populations": plain(verdict.populations),
         "sizes": sizes,
         "unjudged": list(verdict.unjudged),
-        "notes": [*judged.notes, *verdict.notes],
+        "notes": list(dict.fromkeys((*judged.notes, *verdict.notes))),
         "drain": list(drained),
     }
     return msgspec.json.format(msgspec.json.encode(whole)) + b"\n"

@@ -135,7 +135,11 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     sessions, undated = sessions_of(side.launches)
     levels, members = levels_by_session(sessions, settings)
     if not levels.size:
-        raise ImbError(f"{side.name}: no launch with a date has a {settings.metric} above 0")
+        if undated and not sessions:
+            raise ImbError(
+                f"{side.name}: no date in {counted(undated, 'launch')}; a history needs runs of imb, records, or logs with IMB's line # Date"
+            )
+        raise ImbError(f"{side.name}: no launch has a {settings.metric.replace('_', ' ')} above 0")
     named = [
         Session(date=date_of(launches[0]) or "", runs=[launch.name for launch in launches])
         for launches in sessions

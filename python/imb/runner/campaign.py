@@ -149,10 +149,29 @@ def _explained(reason: str, kind: Any, key: str) -> str:
         literals = (annotation for annotation in (kind, *get_args(kind)) if get_origin(annotation) is Literal)
         choices = ", ".join(choice for literal in literals for choice in get_args(literal))
         return f"{key}: {reason.split()[-1]} is none of {choices}"
+    return f"{key}: {_plain(reason[:1].lower() + reason[1:])}"
+
+
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "object": "a table",
+    "array": "a list",
+}
+_LIMITS = {">= ": "of at least ", "<= ": "of at most ", "> ": "above ", "< ": "below "}
+
+
+def _plain(reason: str) -> str:
+    """msgspec's types as words: `expected a whole number of at least 1`."""
+    reason = reason.replace(" | null`", "`")
     reason = re.sub(
-        r"\b(object|array)\b", lambda match: {"object": "table", "array": "list"}[match[0]], reason
+        r"`([\w |]+)`",
+        lambda match: " or ".join(_TYPES.get(name, name) for name in match[1].split(" | ")),
+        reason,
     )
-    return f"{key}: {reason[:1].lower()}{reason[1:]}"
+    return re.sub(r"[<>]=? ", lambda match: _LIMITS[match[0]], reason)
 
 
 def examine_campaign(campaign: Campaign) -> None:

@@ -473,6 +473,14 @@ def in_job() -> bool:
     return bool(Allocation.of().scheduler)
 
 
+def same_launches(plan: Plan, items: Iterable[Item]) -> list[list[Item]]:
+    """Items by variant and what is launched, in the order of the plan's variants."""
+    alike: dict[tuple[object, ...], list[Item]] = {}
+    for item in sorted(items, key=lambda item: item.variant):
+        alike.setdefault(item.like(), []).append(item)
+    return list(alike.values())
+
+
 def measured_amount(archive: Archive, over: Done) -> str:
     """How much a launch measured, as text."""
     end: End | None = None

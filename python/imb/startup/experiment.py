@@ -76,6 +76,9 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
     from imb.report.terminal import Screen
     from imb.startup.times import largest_part
 
+    summaries = [summary for summary in summaries if summary.launch or summary.first]
+    if not summaries:  # why, is printed to standard error
+        return
     several = plan.items[-1].turn > 1
     statistic = (
         f"medians of {counted(plan.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
@@ -103,7 +106,9 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
         if len(measured) > 1 and measured[0].launch and measured[-1].launch:
             factor = measured[-1].launch.median / measured[0].launch.median
             growth = f"; {factor:.1f} times the launch of {counted(measured[0].ranks, 'rank')}"
-        say(f"{counted(measured[-1].ranks, 'rank')}: {part[1]:.0%} of the launch is {part[0]}{growth}")
+        say(
+            f"{counted(measured[-1].ranks, 'rank')}: {100 * part[1]:.0f} % of the launch is {part[0]}{growth}"
+        )
     if any(summary.launch and summary.before_init is None for summary in summaries):
         say("imb: warning: the clocks of the hosts differ; times before MPI_Init are unknown", err=True)
 

@@ -27,10 +27,12 @@ _MOST = 5  # lines of one file that are named
 
 
 class Damage(msgspec.Struct):
-    """The finding on one run or on one other file. `damage`: what is not as it was stored; `remarks`: what else is not as expected."""
+    """The finding on one run or on one other file. `damage`: what is not as it was stored; `remarks`: what else is not as expected;
+    `invalid`: it was stored with lines that are no records."""
 
     is_run: bool = False
     cut_off: bool = False
+    invalid: bool = False
     damage: list[str] = []
     remarks: list[str] = []
 
@@ -139,9 +141,10 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
             reason = f"cannot be read ({failure})"
         if reason:
             wrong.append(f"{where}:{number}: {reason}")
+    finding.invalid = bool(wrong)
     finding.remarks.extend(wrong[:_MOST])
     if len(wrong) > _MOST:
-        finding.remarks.append(f"{where}: and {len(wrong) - _MOST} more lines")
+        finding.remarks.append(f"{where}: and {counted(len(wrong) - _MOST, 'more line')}")
     if last != "end":
         finding.cut_off = True
         finding.remarks.append(f"{where}: no end record: the launch was cut off; its results are valid")

@@ -55,7 +55,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[COLLECTIVE]... [-- IMB arguments]",
+            metavar="[COLLECTIVE...] [-- IMB arguments]",
             help="Collectives of IMB-MPI1; with --resume a session.",
             show_default="all that a file can decide",
         ),

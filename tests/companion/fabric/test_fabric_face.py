@@ -293,6 +293,7 @@ def test_a_host_that_the_launcher_cannot_reach_is_bad(
     ended = imb(*command, *more)
     assert (ended.code, ended.out) == (code, "") and first in ended.err, ended.err
     assert "0 rounds" not in ended.err
+    assert ended.err.count(said) == 1  # also where two launches fail alike
 
 
 def test_drain(imb: Imb, tmp_path: Path, scontrol: Path) -> None:
@@ -544,7 +545,7 @@ def test_a_topology_that_lacks_hosts_is_said_first(imb: Imb, tmp_path: Path) -> 
 def test_few_endpoints_are_not_sent_to_a_baseline(imb: Imb, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(2)))
     said = imb("fabric", tmp_path / "r.jsonl")
-    first = "inconclusive: 2 hosts cannot be separated by their pairs; measure 4 or more"
+    first = "inconclusive: 2 hosts; finding the slow one needs at least 4 hosts"
     assert said.code == 11 and said.out.splitlines()[0] == first, said.out
 
 
@@ -1021,15 +1022,15 @@ def test_a_quick_sweep_that_is_decided_at_once(
     said = imb(*launched(tmp_path / "mpi", slow=slow), "--quick", "-f", "json")
     found = json.loads(said.out)
     assert (said.code, found["level"]) == (code, 0.01) and len(found["sources"]) == 1 + bool(slow), said
-    assert "12 rounds in all, the first ones in 3 passes; a whole sweep has 15" in found["notes"]
+    assert "12 of 15 rounds, 3 passes" in found["notes"]
 
 
 def test_a_quick_sweep_that_needs_all_pairs(imb: Imb, tmp_path: Path) -> None:
     """Rounds that were not measured yet come before further passes."""
     said = imb(*launched(tmp_path / "mpi", noise=0.08, most_rounds=12), "--quick", "-f", "json")
     assert said.err.splitlines()[1] == "imb: undecided after 12 rounds: 3 rounds more of Pair_Latency 8 bytes"
-    [note] = [one for one in json.loads(said.out)["notes"] if one.startswith("15 rounds in all, ")]
-    assert note.endswith(" passes; a whole sweep has 15")
+    [note] = [one for one in json.loads(said.out)["notes"] if one.startswith("15 of 15 rounds, ")]
+    assert note.endswith(" passes")
 
 
 def test_a_quick_sweep_that_was_cut_short(imb: Imb, tmp_path: Path) -> None:
