@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 from imb import registry
+from imb.model.statuses import Status
 from lab import TOP
 
 MAY_USE = {
@@ -342,6 +343,21 @@ def test_one_helper_for_percentiles_and_one_room_for_units():
     texts = {str(path): text for path, text in python_sources()}
     assert {path for path, text in texts.items() if percentile.search(text)} <= percentiles
     assert {path for path, text in texts.items() if unit.search(text)} <= units
+
+
+def test_exit_statuses_have_one_home():
+    """They are imb.model.statuses; the help of a command explains no other."""
+    written = re.compile(
+        r"\bstatus: int = \d|\bstatus=\d|\bExit\(\d|\breturn (?:1[012]|130)\b|\b(?:EXIT|STATUS)\b.*= \{[^}]*: \d"
+    )
+    explained = re.compile(r"Exit status: (.*?)(?:\n\n|\n    (?:\"\"\"|\\f))", re.DOTALL)
+    number = re.compile(r"(?:^|[:;,(] )(\d+) ")
+    known = {str(int(status)) for status in Status}
+    texts = {str(path): text for path, text in python_sources()}
+    assert {path for path, text in texts.items() if written.search(text)} == set()
+    helps = [(path, help_text) for path, text in texts.items() for help_text in explained.findall(text)]
+    assert len(helps) > 12
+    assert [(path, text) for path, text in helps if not set(number.findall(text)) <= known] == []
 
 
 def test_one_door_to_the_terminal():

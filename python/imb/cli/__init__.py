@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from imb import __version__, registry
-from imb.model.errors import INTERRUPTED
+from imb.model.statuses import Status
 from imb.report.terminal import IN_ASCII, say
 
 # Allocations between two garbage collections. With Python's default, collections take a sixth of the time of a long list.
@@ -28,7 +28,7 @@ def _status(words: list[str]) -> int:
     if sys.stderr is None:  # closed, `2>&-`
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if sys.stdout is None:  # the next file that is opened would get its number
-        return _complain("standard output is closed; redirect it, for example to /dev/null", 2)
+        return _complain("standard output is closed; redirect it, for example to /dev/null", Status.USAGE)
     for stream in (sys.stdout, sys.stderr):
         # File names may hold any bytes, and a terminal may lack characters.
         if isinstance(stream, io.TextIOWrapper):
@@ -36,18 +36,18 @@ def _status(words: list[str]) -> int:
     try:
         Path.cwd()
     except OSError as error:  # relative names mean nothing, and libraries fail
-        return _complain(f"the current folder: {error.strerror}; change to another one", 2)
+        return _complain(f"the current folder: {error.strerror}; change to another one", Status.USAGE)
     try:
         return _run(words)
     except UnicodeEncodeError as error:  # an argument of the command line, which would get into JSON
-        return _complain(f"not valid UTF-8: {error.object[:60]!r}; give text", 2)
+        return _complain(f"not valid UTF-8: {error.object[:60]!r}; give text", Status.USAGE)
     except KeyboardInterrupt:
-        return _complain("interrupted", INTERRUPTED)
+        return _complain("interrupted", Status.INTERRUPTED)
     except BrokenPipeError:  # `imb ls | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _complain(f"{error.filename or 'the system'}: {error.strerror or error}", 2)
+        return _complain(f"{error.filename or 'the system'}: {error.strerror or error}", Status.USAGE)
 
 
 def _run(words: list[str]) -> int:

@@ -17,8 +17,9 @@ import typer.main
 from imb import __version__, registry
 from imb.cli.help import HelpCommand
 from imb.cli.option_groups import ACTING, marks_of
-from imb.model.errors import INTERRUPTED, ImbError
+from imb.model.errors import ImbError
 from imb.model.notes import Note, noted
+from imb.model.statuses import Status
 from imb.report.terminal import say
 
 
@@ -95,7 +96,7 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*words, **options)
         except KeyboardInterrupt:
-            raise ImbError("interrupted", status=INTERRUPTED) from None
+            raise ImbError("interrupted", status=Status.INTERRUPTED) from None
 
     return wrapped
 
@@ -134,7 +135,7 @@ def run(words: list[str]) -> int:
         _unread_lines(unread)
         say(f"imb: {error}", err=True)
         return error.status
-    return 1 if _unread_lines(unread) else status
+    return Status.FAILED if _unread_lines(unread) else status
 
 
 def _status(words: list[str]) -> int:
@@ -144,7 +145,7 @@ def _status(words: list[str]) -> int:
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # `imb` alone: its message is the help
             say(*_message(error).split("\n"), err=True)
-            return 2
+            return Status.USAGE
         raise ImbError(_usage(error, words)) from error
     except typer.Abort as error:
         raise KeyboardInterrupt from error

@@ -12,6 +12,7 @@ from imb.cli.help import HelpCommand
 from imb.cli.option_groups import ACTING
 from imb.model.errors import ImbError
 from imb.model.notes import noted
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.report.terminal import say
 from imb.store.store import SHORT, Archive
@@ -183,4 +184,4 @@ def verify(
     stored_so = f", {invalid} stored with invalid lines" if invalid else ""
     say(f"{counted(checked, 'run')}: {damaged} damaged{stored_so}, {cut_off} cut off before added")
     if damaged:
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)

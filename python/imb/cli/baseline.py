@@ -29,6 +29,7 @@ from imb.cli.launching import (
 from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.facts import fact
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.report.terminal import columns, json_data, say
 from imb.store.store import Archive, StoredRun
@@ -103,7 +104,7 @@ def set_(
 
     store = Archive(archive)
     runs = list(named_runs(store, side))
-    results = side_from(runs, side, status=2)
+    results = side_from(runs, side, status=Status.USAGE)
     foreign = {
         run.id
         for run in runs
@@ -165,7 +166,7 @@ def list_(archive: ArchiveOption = None) -> None:
     for line in errors:
         say(f"imb: {line}", err=True)
     if errors:
-        raise typer.Exit(2)
+        raise typer.Exit(Status.USAGE)
 
 
 @app.command("show", cls=HelpCommand)

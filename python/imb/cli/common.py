@@ -11,6 +11,7 @@ import typer
 from imb.cli.extras import need
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.report.terminal import explained
 from imb.store.labels import checked
@@ -152,7 +153,8 @@ def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], names: Sequence[st
 
     with explained(f"reading {counted(sum(map(len, runs)), 'run')}"):
         return [
-            side_from(runs_of_name, name, status=2) for runs_of_name, name in zip(runs, names, strict=True)
+            side_from(runs_of_name, name, status=Status.USAGE)
+            for runs_of_name, name in zip(runs, names, strict=True)
         ]
 
 

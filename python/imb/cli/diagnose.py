@@ -10,6 +10,7 @@ import typer
 from imb.cli.common import FORMAT, ArchiveOption, SideArgument
 from imb.cli.option_groups import JUDGMENT, Form
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.text import one_line
 from imb.model.units import counted
 from imb.report.terminal import LEVEL_MARKS, Screen, columns, data, say, text_width, wrapped
@@ -136,7 +137,7 @@ def command(
         data(findings.findings_markdown(diagnosis) + "\n")
     else:
         _show(diagnosis)
-    raise typer.Exit(0 if diagnosis.healthy else 1)
+    raise typer.Exit(Status.GOOD if diagnosis.healthy else Status.FAILED)
 
 
 def _show(diagnosis: Diagnosis) -> None:

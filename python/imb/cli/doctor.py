@@ -10,6 +10,7 @@ import typer
 from imb.cli.common import FormatOption
 from imb.cli.launching import MpiOption, chosen_mpi
 from imb.cli.option_groups import JUDGMENT
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.report.terminal import LEVEL_MARKS, Screen, data, say
 
@@ -55,9 +56,9 @@ def command(
     if format != "json":
         say(f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}")
     if "problem" in levels:
-        raise typer.Exit(2)
+        raise typer.Exit(Status.USAGE)
     if strict and "warning" in levels:
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)
 
 
 def _findings(choice: str | None) -> Iterator[Check]:

@@ -12,7 +12,8 @@ import typer
 
 from imb.cli.common import ArchiveOption, LabelOption, named_path
 from imb.cli.option_groups import OUTPUT
-from imb.model.errors import INTERRUPTED, ImbError
+from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.report.terminal import Screen, say
 from imb.store.store import SHORT, Archive
@@ -72,7 +73,7 @@ def command(
             _render(_live(reports, len(files)), names=len(files) <= _FEW, notes=notes)
     except KeyboardInterrupt:
         message = "interrupted; files read so far are kept; repeat the command to read the rest"
-        raise ImbError(message, status=INTERRUPTED) from None
+        raise ImbError(message, status=Status.INTERRUPTED) from None
 
 
 def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
@@ -109,4 +110,4 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
         + (f", {labeled} others labeled" if labeled else "")
     )
     if problems:
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)

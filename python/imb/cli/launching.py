@@ -15,6 +15,7 @@ import typer
 from imb.cli.option_groups import METHOD, OUTPUT, PLACE, SUBJECT
 from imb.model.errors import ImbError
 from imb.model.mpis import CHOICES
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.report.terminal import Screen, say
 from imb.runner.passes import Sampling
@@ -388,6 +389,6 @@ def built(
         except build.BuildError as error:
             bar.stop()
             say(*error.words.splitlines(), f"imb: {error}", err=True)
-            raise typer.Exit(1) from None
+            raise typer.Exit(Status.FAILED) from None
         finally:
             finished.set()

@@ -15,6 +15,7 @@ from imb.compare.log_speeds import Logs, band_means, by_session
 from imb.compare.state_shares import StateShares
 from imb.model import sequential_design
 from imb.model.observations import Key
+from imb.model.statuses import Status
 from imb.model.units import as_percent
 from imb.stats import shift as stats
 from imb.stats.arrays import LARGEST_LOG, Values
@@ -26,13 +27,13 @@ Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "mixed", "no
 # `differs`: B is faster or slower, by less than matters. Of the whole only: `mixed`, slower and faster; `not slower`: a slowdown that
 # matters is excluded, a speedup is not.
 EXIT: dict[Verdict, int] = {
-    "faster": 0,
-    "same": 0,
-    "not slower": 0,
-    "slower": 10,
-    "mixed": 10,
-    "inconclusive": 11,
-    "differs": 12,
+    "faster": Status.GOOD,
+    "same": Status.GOOD,
+    "not slower": Status.GOOD,
+    "slower": Status.WORSE,
+    "mixed": Status.WORSE,
+    "inconclusive": Status.UNDECIDED,
+    "differs": Status.DIFFERS,
 }
 BANDS_WEIGHT = 4.0  # of all bands together in Holm's method; all rows together have 1
 _UNKNOWN = (None, None)

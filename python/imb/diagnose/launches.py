@@ -13,6 +13,7 @@ from imb.model.facts import fact
 from imb.model.mpis import TRANSPORT_CHOICES
 from imb.model.observations import Key, Launch
 from imb.model.records import Problem
+from imb.model.statuses import SuiteStatus
 from imb.model.text import shell_word
 from imb.model.units import counted, size, sizes
 
@@ -169,7 +170,10 @@ def ends(case: Case) -> Iterator[Finding]:
             ending = "no end: the launch was cut off" + (f" after {launch.last}" if launch.last else "")
         elif launch.end is not None and launch.end.state != "complete":
             ending = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")
-        elif launch.facts.get("outcome") in (None, "measured") or status in (3, 4):
+        elif launch.facts.get("outcome") in (None, "measured") or status in (
+            SuiteStatus.ROWS,
+            SuiteStatus.WRONG_DATA,
+        ):
             continue
         else:
             ending = f"it {launch.facts['outcome']}, exit status {status}"

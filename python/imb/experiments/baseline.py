@@ -8,6 +8,7 @@ import msgspec
 
 from imb.experiments.launch_lines import all_measured
 from imb.experiments.rounds import Rounds
+from imb.model.statuses import Status
 from imb.report.terminal import data, json_data, say
 from imb.runner.experiment import SessionEnd
 from imb.store.store import Archive
@@ -126,4 +127,4 @@ def print_check(checked: CheckedResults, settings: CheckSettings, *, complete: b
                 title=f"{comparison.settings.metric.replace('_', ' ')}: " if several else "",
                 notes=() if number else judged.warnings,
             )
-    return EXIT[verdict] if complete or verdict == "slower" else 1
+    return EXIT[verdict] if complete or verdict == "slower" else Status.FAILED

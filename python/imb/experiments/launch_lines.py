@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from imb.model.facts import fact
+from imb.model.statuses import SuiteStatus
 from imb.model.units import counted
 from imb.report.terminal import say
 from imb.store.reading import each_readable
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from imb.runner.session import Done, Item, Plan
     from imb.store.store import Archive
 
-# Exit statuses. A launcher may replace the suite's 2 by 1.
-_USAGE_ERRORS = (1, 2)
+_USAGE_ERRORS = (1, SuiteStatus.USAGE)
 _ROWS = "some rows could not be measured"
-_FAILURES = {0: _ROWS, 3: _ROWS, 4: "wrong data received"}
+_FAILURES: dict[int, str] = {
+    SuiteStatus.GOOD: _ROWS,
+    SuiteStatus.ROWS: _ROWS,
+    SuiteStatus.WRONG_DATA: "wrong data received",
+}
 
 
 def title_of(plan: Plan) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from imb.experiments.launch_lines import all_measured, disturbance
 from imb.experiments.rounds import Rounds
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.text import shell_word
 from imb.report.terminal import Screen, say
 from imb.runner import session
@@ -78,8 +79,8 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
         if command := _next_command(plan, [label for label, _ in result]):
             say(f"next: `{command}`")
         if complete:
-            return 0
-        return 2 if executed.usage_errors else 1
+            return Status.GOOD
+        return Status.USAGE if executed.usage_errors else Status.FAILED
 
 
 def _next_command(plan: Plan, measured: Sequence[str]) -> str | None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from imb import registry
 from imb.experiments.display import Display
 from imb.experiments.launch_lines import is_usage_error, launch_line, launch_name, title_of, warn_of_others
-from imb.model.errors import INTERRUPTED, ImbError
+from imb.model.errors import ImbError
 from imb.model.mpis import ignored_variables
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.report.terminal import say
 from imb.runner import lock, session
@@ -65,7 +66,7 @@ def launch_all(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = 
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
     except KeyboardInterrupt:
         raise ImbError(
-            f"interrupted; continue with `imb run --resume {plan.id}`", status=INTERRUPTED
+            f"interrupted; continue with `imb run --resume {plan.id}`", status=Status.INTERRUPTED
         ) from None
 
 

@@ -19,7 +19,8 @@ from imb.cli.common import share_of
 from imb.experiments.launch_lines import problem_of
 from imb.fabric import planning
 from imb.fabric.planning import Size, SweepSettings
-from imb.model.errors import INTERRUPTED, ImbError
+from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.units import and_more, counted, size
 from imb.report.terminal import say
 from imb.runner import session
@@ -391,7 +392,7 @@ def judge_command_on_interrupt(fabric: FabricExperiment) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, ImbError) as error:
-        interrupted = isinstance(error, KeyboardInterrupt) or error.status == INTERRUPTED
+        interrupted = isinstance(error, KeyboardInterrupt) or error.status == Status.INTERRUPTED
         if interrupted and (names := fabric.recorded()):
             say(f"imb: judge what was measured: imb fabric {' '.join(names)}", err=True)
         raise

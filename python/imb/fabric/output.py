@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.report.terminal import data, say
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from imb.fabric.planning import SweepSettings
     from imb.fabric.text import SweepReport
 
-EXIT = {"healthy": 0, "bad": 10, "inconclusive": 11}
+EXIT = {"healthy": Status.GOOD, "bad": Status.WORSE, "inconclusive": Status.UNDECIDED}
 
 
 def nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:

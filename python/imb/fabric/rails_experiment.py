@@ -12,6 +12,7 @@ from imb.model.conditions import Interface
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK
 from imb.model.records import Result
+from imb.model.statuses import Status
 from imb.model.units import NOT_KNOWN, amount, as_percent, counted, size
 from imb.report.terminal import Screen, say
 from imb.runner.experiment import Experiment, SessionEnd, Shows
@@ -55,7 +56,7 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
                 ),
                 "no row was measured",
             )
-            raise ImbError(f"no launch has results: {problem}", status=1)
+            raise ImbError(f"no launch has results: {problem}", status=Status.FAILED)
         return measured
 
     def render(self, result: list[Launch], executed: SessionEnd) -> int:
@@ -74,7 +75,7 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
         shares = [_byte_shares(launch.rows.values(), sender, rails) for launch in result]
         if not all(shares):
             say(f"imb: interfaces of {sender} counted nothing: shares of rails are not known", err=True)
-            return 1
+            return Status.FAILED
         names = dict.fromkeys((*rails, *chain.from_iterable(shares)))
         rows, idle = [], []
         for name in names:
@@ -96,7 +97,7 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
             say(
                 f"! {', '.join(idle)} carried less than half of an equal share; {INTERFACE_SETTINGS} choose interfaces"
             )
-        return 0 if self._complete else 1
+        return Status.GOOD if self._complete else Status.FAILED
 
 
 def _sum(launch: Launch) -> float:

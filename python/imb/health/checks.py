@@ -20,6 +20,7 @@ from imb.model.folders import state_folder
 from imb.model.intent import Intent
 from imb.model.mpis import Host, chooses_transports
 from imb.model.records import Component, End, Failure, Result, Run, read
+from imb.model.statuses import Status
 from imb.model.units import size
 from imb.mpi import launch, load
 from imb.mpi.host import cores
@@ -106,7 +107,9 @@ def held(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise NotMeasured(f"{path}: another imb health is running; nothing measured", status=11) from None
+            raise NotMeasured(
+                f"{path}: another imb health is running; nothing measured", status=Status.UNDECIDED
+            ) from None
         yield
     finally:
         os.close(number)
@@ -171,12 +174,14 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
         why = f"longer than {timeout:.1f} s" if ended.outcome == "timed_out" else reason(stderr)
         if not why and ended.outcome == "finished" and ended.status == 0:
             why = launch.unfinished(ended.status, has_records=bool(records))
-        raise NotMeasured(f"the launch did not complete: {why or f'exit status {ended.status}'}", status=11)
+        raise NotMeasured(
+            f"the launch did not complete: {why or f'exit status {ended.status}'}", status=Status.UNDECIDED
+        )
     if failed := next((record for record in records if isinstance(record, Failure)), None):
-        raise NotMeasured(f"{failed.benchmark} was not measured: {failed.cause}", status=11)
+        raise NotMeasured(f"{failed.benchmark} was not measured: {failed.cause}", status=Status.UNDECIDED)
     ranks = len(runs[0].ranks or [])
     if ranks not in (0, kept.intent.ranks):
-        raise NotMeasured(launch.other_ranks(ranks, kept.intent.ranks), status=11)
+        raise NotMeasured(launch.other_ranks(ranks, kept.intent.ranks), status=Status.UNDECIDED)
     others = during.other_cpus + during.stolen_cpus if during else None
     times = {
         row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds
@@ -187,9 +192,9 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
     values = {figure: value for figure, value in times.items() if value}
     expected = kept.sessions[0].values if kept.sessions else times
     if missing := ", ".join(sorted(expected.keys() - values.keys())):
-        raise NotMeasured(f"the launch has no time of {missing}", status=11)
+        raise NotMeasured(f"the launch has no time of {missing}", status=Status.UNDECIDED)
     if not values:
-        raise NotMeasured("the launch has no times", status=11)
+        raise NotMeasured("the launch has no times", status=Status.UNDECIDED)
     library = runs[0].mpi.known_as if runs[0].mpi else None
     return HealthLaunch(values, seconds, library, _settings(runs[0], kept.mpi), others)
 

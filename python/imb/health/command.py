@@ -16,6 +16,7 @@ from imb.cli.launching import MpiOption, ProgramsOption, chosen_mpi, prepare, re
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, METHOD, OUTPUT, SUBJECT, Form, is_given
 from imb.health.status import BAD
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.text import now
 from imb.model.units import as_percent, counted, us
 from imb.report.terminal import Screen, say
@@ -32,7 +33,7 @@ LIMIT = 60.0  # seconds of a launch of a session
 RESERVED = 0.3  # seconds of a check, to judge, write and exit
 # An hourly job may start some minutes early. As imb.compare.pairing.APART, which imports more than a check has time for.
 SESSIONS_APART = timedelta(minutes=50)
-STATUS = {"healthy": 0, "suspect": 11, "inconclusive": 11, "bad": BAD}
+STATUS = {"healthy": Status.GOOD, "suspect": Status.UNDECIDED, "inconclusive": Status.UNDECIDED, "bad": BAD}
 _NO_VERDICT = ("inconclusive", "cannot judge")
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
 _LEARNING = Form("is of checks; omit it, or omit --learn")
@@ -256,7 +257,9 @@ def _list(path: Path) -> int:
     say(*columns(("verdict", "host", "checked", "sessions", "checks", "suspects", "figures"), rows))
     if any(row[0] == "bad" for row in rows):
         return BAD
-    return 2 if unreadable else 0 if all(row[0] == "healthy" for row in rows) else 11
+    if unreadable:
+        return Status.USAGE
+    return Status.GOOD if all(row[0] == "healthy" for row in rows) else Status.UNDECIDED
 
 
 def _began() -> float:

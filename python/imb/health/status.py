@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from imb.model.statuses import Status
 from imb.report.terminal import say
 
 BAD = 111  # a bad host, within imb: no error has this status; the process exits with 1 for it
-_OWN_ERROR = 3  # with --strict, an error of imb
 
 
 def main(words: list[str], run: Callable[[list[str]], int]) -> int:
@@ -17,6 +17,9 @@ def main(words: list[str], run: Callable[[list[str]], int]) -> int:
         status = run(words)
     except Exception as error:
         say(f"imb: an error of imb: {type(error).__name__}: {error}", err=True)
-        status = _OWN_ERROR
-    strict = {1: _OWN_ERROR}.get(status, status) if "--strict" in words else 0
-    return 1 if status == BAD else strict
+        status = Status.INTERNAL
+    if status == BAD:
+        return Status.FAILED
+    if "--strict" not in words:
+        return Status.GOOD
+    return Status.INTERNAL if status == Status.FAILED else status

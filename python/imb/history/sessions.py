@@ -20,17 +20,18 @@ from imb.compare.pairing import began, date_of, firsts_within_reach, session_of
 from imb.history import prediction, steps
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, refuse_unknown_metric
+from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.stats.arrays import Values
 from imb.stats.medians import group_means, membership, nanmedian
 
 Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history", "too noisy"]
 EXIT: dict[Verdict, int] = {
-    "no change": 0,
-    "faster": 0,
-    "slower": 10,
-    "too little history": 11,
-    "too noisy": 11,
+    "no change": Status.GOOD,
+    "faster": Status.GOOD,
+    "slower": Status.WORSE,
+    "too little history": Status.UNDECIDED,
+    "too noisy": Status.UNDECIDED,
 }
 BLIND = 9.0  # a slowdown; a history in which only larger ones would be found is too noisy
 AFTER = 5  # sessions after a step, for `detectable`

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from imb.experiments.launch_lines import problem_of
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.units import NOT_KNOWN, counted, decimal, known_width
 from imb.report.terminal import say
 from imb.runner.experiment import Experiment, NoSettings, SessionEnd, Shows
@@ -52,7 +53,7 @@ class LatencyExperiment(Experiment[NoSettings, Latencies]):
             raise ImbError(
                 f"no launch has results; {failed[0] if failed else 'no row was measured'};"
                 f" see `imb show {ends[0].run[:SHORT]}`",
-                status=1,
+                status=Status.FAILED,
             )
         return Latencies(length, measured, launches, failed)
 
@@ -69,8 +70,8 @@ class LatencyExperiment(Experiment[NoSettings, Latencies]):
                 f"imb: {len(plan.items) - len(result.rows)} of {len(plan.items)} launches failed; {reason}",
                 err=True,
             )
-            return 1
-        return 0
+            return Status.FAILED
+        return Status.GOOD
 
 
 def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:

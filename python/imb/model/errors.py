@@ -7,17 +7,17 @@ from pathlib import Path
 
 import msgspec
 
+from imb.model.statuses import Status
+
 # What msgspec raises for bytes that are not the expected JSON: a ValueError for bad UTF-8, and its own errors, which are no ValueErrors
 # before version 0.20.
 UNDECODABLE: tuple[type[Exception], ...] = (msgspec.MsgspecError, ValueError, RecursionError)
-
-INTERRUPTED = 130  # the exit status after Ctrl-C, as in a shell
 
 
 class ImbError(Exception):
     """One line: what was wrong and what would be right. `imb` prints it and exits with `status`."""
 
-    def __init__(self, line: str, status: int = 2) -> None:
+    def __init__(self, line: str, status: int = Status.USAGE) -> None:
         super().__init__(line)
         self.status = status
 

@@ -18,6 +18,7 @@ from msgspec import UNSET, UnsetType
 
 from imb.model.errors import UNDECODABLE
 from imb.model.figures import FIGURES
+from imb.model.statuses import SuiteStatus
 
 SCHEMA = "openimb-record/2"
 RECORD = (
@@ -443,8 +444,8 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     def exit_status(self) -> int:
         """The program's, as far as it depends on what was measured."""
         if self.defects:
-            return 4
-        return 3 if self.failed or self.state != "complete" else 0
+            return SuiteStatus.WRONG_DATA
+        return SuiteStatus.ROWS if self.failed or self.state != "complete" else SuiteStatus.GOOD
 
 
 # Programs whose output ends with a line that says so.

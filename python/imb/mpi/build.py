@@ -19,6 +19,7 @@ from pathlib import Path
 
 from imb import __version__
 from imb.model.errors import ImbError, unwritable_cache
+from imb.model.statuses import Status
 from imb.model.suite import suite_folder
 from imb.mpi import builds, prebuilt
 from imb.mpi.builds import cache_folder
@@ -34,7 +35,7 @@ class BuildError(ImbError):
     """`words`: the compiler's output."""
 
     def __init__(self, line: str, words: str) -> None:
-        super().__init__(line, status=1)
+        super().__init__(line, status=Status.FAILED)
         self.words = words
 
 

@@ -19,6 +19,7 @@ import msgspec
 
 from imb.model.confidential import hidden_command, revealed_command
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.mpi.masking import private
 from imb.runner import session
 from imb.store.durable import write_whole
@@ -117,7 +118,7 @@ class SetupState:
             if problem := next(filter(None, problems), None):
                 raise ImbError(
                     f"{problem}; undo its effects by hand, then repeat the teardown with --resume",
-                    status=1,
+                    status=Status.FAILED,
                 )
             self.file.unlink(missing_ok=True)
 

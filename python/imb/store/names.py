@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from imb.model.errors import ImbError
 from imb.model.notes import note_unread
+from imb.model.statuses import Status
 from imb.model.text import named_bytes, natural, one_line, readable, shell_word
 from imb.store.labels import QUERY, Tags
 from imb.store.reading import each_readable
@@ -39,7 +40,7 @@ def load(archive: Archive, names: str) -> Side:
     launch of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column
     `run`. Runs with the same content count once.
     """
-    return side_from(named_runs(archive, names), names, status=2)
+    return side_from(named_runs(archive, names), names, status=Status.USAGE)
 
 
 def named_runs(archive: Archive, names: str) -> Iterator[StoredRun | FileRun]:
@@ -52,7 +53,7 @@ def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     return side_from(each_readable(runs, archive.whole_run), name)
 
 
-def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = 1) -> Side:
+def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = Status.FAILED) -> Side:
     """The launches of these runs; runs with the same content count once. Raises NoResult, with this exit status, where there
     is no result in them."""
     side = any_side(runs, name)

@@ -19,6 +19,7 @@ import numpy as np
 from imb import __version__
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.model.text import now
 from imb.model.units import counted
 from imb.readers.launch_errors import reason
@@ -121,7 +122,7 @@ class TuneExperiment(Experiment[TuneSettings, Tuned]):
             missing = len(executed.plan.items) - len(executed.over)
             raise ImbError(
                 f"{counted(missing, 'launch')} skipped; retry with `imb tune --resume {executed.plan.id}`",
-                status=2 if executed.usage_errors else 1,
+                status=Status.USAGE if executed.usage_errors else Status.FAILED,
             )
         return self.result
 

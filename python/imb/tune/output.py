@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from imb.experiments.launch_lines import warn_of_others
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.report.terminal import Screen, json_data, say
 from imb.tune import text
 
@@ -66,13 +67,11 @@ def _write_page(file: Path, result: Tuned, plan: Plan, settings: TuneSettings) -
 
 def _status(result: Tuned, *, verify: bool) -> int:
     if verify and result.slower:
-        return 10
+        return Status.WORSE
     if result.failed:
-        return 1
+        return Status.FAILED
     if result.stopped:
-        return 11
+        return Status.UNDECIDED
     if not result.cells:
-        return 1
-    if not verify:
-        return 0
-    return 0 if result.confirmed() else 11
+        return Status.FAILED
+    return Status.GOOD if not verify or result.confirmed() else Status.UNDECIDED
