@@ -382,7 +382,8 @@ def test_a_row_has_one_interval_everywhere(archive: Archive, imb: Imb, factor: f
             else effect["simultaneous"]
         )
         shown = f"[{low:.2f}, {high:.2f}]"
-        name = f"PingPong, 2 ranks, {judged['key']['bytes']} bytes "
+        size = judged["key"]["bytes"]
+        name = f"PingPong, 2 ranks, {size} byte{'' if size == 1 else 's'} "
         assert any(text.startswith(name) and shown in text for text in table.splitlines()), (name, shown)
         assert any(name in text and shown in text for text in marked_up.splitlines()), (name, shown)
         assert f"{low:.2f}\u2013{high:.2f}" in line["text"][number], (effect, line["text"][number])
