@@ -21,7 +21,7 @@ constexpr double margin_of_levels = 2;
 // The samples lie at two levels if these explain so much of their variance, and have so many samples each.
 // The best two levels of normal samples explain 0.64.
 constexpr double least_explained = 0.9;
-constexpr double least_share = 0.1;
+constexpr double least_group_share = 0.1;
 
 // Equal samples (ties) get the mean of their ranks.
 Numbers ranks_of(std::span<const double> samples, std::span<const double> sorted) {
@@ -51,7 +51,8 @@ Numbers levels_of(std::span<const double> samples, std::span<const double> sorte
     below = lower;
   }
   Numbers levels;
-  if (most <= least_explained * all || std::min(below, count - below) < least_share * count) return levels;
+  if (most <= least_explained * all || std::min(below, count - below) < least_group_share * count)
+    return levels;
   for (const double sample : samples) levels.push_back(sample > limit ? 1 : 0);
   return levels;
 }
