@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -13,6 +14,8 @@ from typing import Any
 import lab
 import pytest
 import typer
+from companion import fake_mpi
+from companion.door import Imb
 from companion.test_language import texts
 from imb import registry
 
@@ -237,6 +240,36 @@ def test_labels_of_recipes_are_made() -> None:
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda path: path.name)
 def test_no_page_names_an_older_version(page: Path) -> None:
     assert not re.findall(OTHER_VERSION, page.read_text())
+
+
+def launches() -> list[str]:
+    """The calls of `imb run` in blocks of the pages that can be executed as they are."""
+    lines = {
+        line.strip().removeprefix("$ ")
+        for page in MARKDOWN
+        for block in re.findall(r"(?ms)^ *```(?:console|sh)\n(.*?)^ *```$", page.read_text())
+        for line in block.replace("\\\n", " ").splitlines()
+    }
+    calls = {shlex.join(shlex.split(line, comments=True)) for line in lines if line.startswith("imb run ")}
+    return sorted(call for call in calls if "$" not in call and "--resume" not in call)
+
+
+@whole
+@pytest.mark.parametrize("call", launches())
+def test_documented_launches_are_accepted(
+    call: str, imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they are written, but with an MPI and CPUs that are here; nothing is launched."""
+    _, command, *words = shlex.split(call.replace("--cpus 0,3", "--cpus 0,0"))
+    own = fake_mpi.make(tmp_path / "mpi")
+    for option in ("--mpi", "--submit", "--queue", "--minutes"):
+        if option in words:
+            del words[words.index(option) : words.index(option) + 2]
+    monkeypatch.chdir(tmp_path)
+    for name in ("sizes.txt", "variants.txt"):
+        Path(name).write_text("8\n")
+    said = imb(command, *own, "--dry-run", *words)
+    assert said.code == 0 and f"{tmp_path}/mpi/bin/mpiexec" in said.out, said.err
 
 
 ADVICE = r"\b(?:add|call|choose|compare|give|limit|look|measure|repeat|see|take|try|use)\b[^;:]*?|\("
