@@ -302,10 +302,11 @@ def test_a_campaign_over_an_allocation_resumes_in_the_next_one(
     assert len({f["session"] for f in facts}) == 1
     jobs = {f["conditions"]["environment"]["SLURM_JOB_ID"] for f in facts}
     assert jobs == {first, second}
-    # Nothing is left: one more job ends at once.
-    [third] = jobs_of(imb_at([], ["campaign", file, "--resume", "--submit", "slurm"]))
-    until(lambda: ended(third))
-    assert about(third)["JobState"] == "COMPLETED" and len(archive.ids()) == len(facts)
+    # Nothing is left: further jobs end at once.
+    third, fourth = jobs_of(imb_at([], ["campaign", file, "--resume", "--submit", "slurm"]))
+    until(lambda: ended(third) and ended(fourth))
+    assert {about(job)["JobState"] for job in (third, fourth)} == {"COMPLETED"}
+    assert len(archive.ids()) == len(facts)
     assert (archive.folder / "sessions" / facts[0]["session"] / "job-3.out").read_text() == ""
 
 
