@@ -53,10 +53,11 @@ from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import LinkGroup, Topology, graph
 from imb.fabric.judging.verdict import Verdict
 from imb.stats.arrays import Numbers
+from imb.stats.error_rates import ANY_FALSE
 
 HERE = Path(__file__).resolve().parent
 WANTED = 0.1  # slower: not to be missed
-LEVEL = 0.01
+LEVEL = ANY_FALSE
 Values = npt.NDArray[np.float64]
 BASE = 1.0e-6
 PER_HOP = 0.15  # of the base, by switch

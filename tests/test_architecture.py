@@ -360,6 +360,12 @@ def test_exit_statuses_have_one_home():
     assert [(path, text) for path, text in helps if not set(number.findall(text)) <= known] == []
 
 
+def test_error_rates_have_one_home():
+    """imb.stats.error_rates, for the rates that several verdicts keep."""
+    written = re.compile(r"\b(?:level|false_discovery): float = \d|\b(?:LEVEL|FAMILY) = 0\.00?1\b")
+    assert {str(path) for path, text in python_sources() if written.search(text)} == set()
+
+
 def test_one_door_to_the_terminal():
     """Text of logs and users is cleaned in imb.report.terminal; what prints elsewhere would let it through."""
     prints = re.compile(

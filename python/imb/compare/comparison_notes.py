@@ -219,7 +219,7 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
     )
     few = min(of_a, of_b)
     hidden = comparison.detectable is None or comparison.detectable > USELESS
-    change = f"above {USELESS * 100:.0f} %" if hidden else f"{(comparison.detectable or 0) * 100:.0f} %"
+    change = f"above {as_percent(USELESS, 0)}" if hidden else f"{as_percent(comparison.detectable or 0, 0)}"
     if comparison.inconclusive or comparison.unit == "session":
         if few < FEWEST and comparison.unit == "launch":
             yield f"{of_a} against {counted(of_b, 'launch')}: too few within a session, too; take {ENOUGH} per side or more"

@@ -19,7 +19,7 @@ from imb.model.conditions import (
     of_the_job,
 )
 from imb.model.facts import fact
-from imb.model.mpis import library_name
+from imb.model.mpis import OpenMpi, library_name
 from imb.model.observations import Side
 from imb.model.units import abridged
 
@@ -102,7 +102,7 @@ def same_path(of_a: Values, of_b: Values, differing: Sequence[Difference]) -> st
 def _setting(id: str, value: str) -> str:
     """`btl=tcp`, `UCX_TLS unset`, `kernel 6.2.0`, launcher arguments as they are."""
     if id.startswith("$"):
-        variable = id[1:].removeprefix("OMPI_MCA_")
+        variable = id[1:].removeprefix(OpenMpi.variables[0])
         text = f"{variable} unset" if value == "unset" else f"{variable}={value}"
     else:
         row = condition(id)

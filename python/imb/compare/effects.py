@@ -19,6 +19,7 @@ from imb.model.statuses import Status
 from imb.model.units import as_percent
 from imb.stats import shift as stats
 from imb.stats.arrays import LARGEST_LOG, Values
+from imb.stats.error_rates import ANY_FALSE
 from imb.stats.multiplicity import Family, family_of
 from imb.stats.shift import FEWEST, Shift
 
@@ -50,7 +51,7 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     metric: str = "time"
     relevant: float = 0.05
     confidence: float = 0.95
-    false_discovery: float = 0.01
+    false_discovery: float = ANY_FALSE
     bands: tuple[Band, ...] = BANDS
     benchmarks: tuple[str, ...] = ()
     force: bool = False

@@ -6,7 +6,7 @@ import math
 
 from imb.compare.usual import FEWEST, sentences_of
 from imb.compare.variance import CONFIDENCE, NAMES, TARGET, Name, Variance, VarianceComponent
-from imb.model.units import NOT_KNOWN, counted, known_width
+from imb.model.units import NOT_KNOWN, as_percent, counted, known_width
 from imb.stats.arrays import LARGEST_LOG
 
 PARTS: dict[Name, str] = {
@@ -84,7 +84,7 @@ def limits(part: VarianceComponent) -> str:
     """` (90 % interval 4.0 % to 12 %)`, of the launches' part."""
     if part.low == part.high or math.isinf(part.high) or math.expm1(part.low) > MOST:
         return ""
-    return f" ({100 * CONFIDENCE:.0f} % interval {percent(part.low)} to {percent(part.high)})"
+    return f" ({as_percent(CONFIDENCE, 0)} interval {percent(part.low)} to {percent(part.high)})"
 
 
 def advice(variance: Variance) -> str | None:
@@ -98,7 +98,7 @@ def advice(variance: Variance) -> str | None:
         return None
     needed = variance.needed()
     many = f"more than {MANY:,}" if needed is None or needed > MANY else f"{needed:,}"
-    return f"take more launches: ±{100 * TARGET:.0f} % needs {many}"
+    return f"take more launches: ±{as_percent(TARGET, 0)} needs {many}"
 
 
 def notes(variance: Variance) -> list[str]:

@@ -14,6 +14,7 @@ from imb.model.network import Network
 from imb.model.notes import note_unread
 from imb.model.text import one_line
 from imb.model.units import and_more, as_percent, counted, rounded_size, size
+from imb.stats.error_rates import ANY_FALSE
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from imb.fabric.pair_records import PairLaunch
     from imb.fabric.text import SweepReport
 
-LEVEL = 0.01
 MOST_PASSES = 100  # that an advice names
 _LISTED = 4  # names in a line
 MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely the hosts
@@ -139,7 +139,7 @@ def judged_of(
         judge_sweeps(
             sweeps,
             _of_one_distance(topology) if against.past is not None else topology,
-            level=LEVEL,
+            level=ANY_FALSE,
             least_effect=against.least,
         )
         if sweeps
@@ -164,7 +164,7 @@ def judged_of(
         verdict=verdict,
         sweeps=sweeps,
         endpoints=endpoints,
-        level=LEVEL,
+        level=ANY_FALSE,
         least=against.least,
         sources=[name for name, _ in sources],
         notes=all_notes,

@@ -17,6 +17,7 @@ from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.units import as_percent, counted
+from imb.stats.error_rates import FALSE_CHECK
 from imb.stats.shift import FEWEST as FEWEST_SESSIONS
 
 MORE = 10  # sessions of a baseline: notes state the power of a check for so many, too
@@ -147,7 +148,7 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
     detectable = float(np.expm1(np.median(finite))) if len(finite) else None
     note = (
         f"{counted(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
-        f" {round(1 / prediction.LEVEL)} calls a band different where none is"
+        f" {round(1 / FALSE_CHECK)} calls a band different where none is"
     )
     if detectable is not None:
         note += f"; slowdowns below {as_percent(detectable, 1)} may be missed (median band)"
@@ -157,7 +158,7 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
     return msgspec.structs.replace(
         comparison,
         verdict=together([band.effect for band in bands], [], settings.relevant),
-        settings=msgspec.structs.replace(settings, false_discovery=prediction.LEVEL),
+        settings=msgspec.structs.replace(settings, false_discovery=FALSE_CHECK),
         bands=bands,
         unit="session",
         sessions_a=len(before),
@@ -192,7 +193,7 @@ def _effect(old: Effect, size: float, limit: float, half: float, settings: Compa
         verdict = "same"
     alone, family = ((float(np.exp(-size - width)), float(np.exp(-size + width))) for width in (half, limit))
     differs = abs(size) > limit
-    confidence = 1 - prediction.LEVEL if differs else settings.confidence
+    confidence = 1 - FALSE_CHECK if differs else settings.confidence
     return msgspec.structs.replace(
         old, speed=float(np.exp(-size)), low=alone[0], high=alone[1], p=None, q=None, verdict=verdict, needed=None,
         simultaneous=family, interval=family if differs else alone, adjusted=differs, confidence=confidence,

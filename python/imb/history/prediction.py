@@ -14,10 +14,10 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from imb.stats.arrays import Values
+from imb.stats.error_rates import FALSE_CHECK
 from imb.stats.shift import LEAST_SPREAD
 
 FEWEST = 5  # earlier sessions
-LEVEL = 0.001  # of a check: of 100 nightly checks at most 1 in 10 histories has a false alarm
 
 
 class Prediction(NamedTuple):
@@ -31,7 +31,7 @@ class Prediction(NamedTuple):
     earlier: Values
     before: Values | None = None
 
-    def limit(self, level: float = LEVEL) -> Values:
+    def limit(self, level: float = FALSE_CHECK) -> Values:
         """The largest distance that an unchanged session has, in any series, but for a probability of `level`."""
         return self._reach(level / max(1, int(np.isfinite(self.size).sum())))
 
@@ -44,7 +44,7 @@ class Prediction(NamedTuple):
         return reach
 
 
-def limit_with(earlier: Values, many: int, level: float = LEVEL) -> float | None:
+def limit_with(earlier: Values, many: int, level: float = FALSE_CHECK) -> float | None:
     """The limit of one new session, of the median series, if there were `many` earlier sessions that differ as these do; None for fewer than
     two of these."""
     several = np.isfinite(earlier).sum(axis=0) >= 2
@@ -68,7 +68,7 @@ def predicted(earlier: Values, new: Values) -> Prediction:
     return Prediction(size, error, counts - 1.0, counts.astype(np.float64))
 
 
-def newest(logs: Values, begins: npt.NDArray[np.int64], level: float = LEVEL) -> Prediction:
+def newest(logs: Values, begins: npt.NDArray[np.int64], level: float = FALSE_CHECK) -> Prediction:
     """The last session against the earlier ones of its level, which begins at session `begins` of each series. A session that
     stood out when it was new does not count among the earlier ones, so that one bad night does not hide the next."""
     used = np.where(np.arange(len(logs))[:, None] >= begins, logs, np.nan)

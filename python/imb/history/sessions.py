@@ -23,6 +23,7 @@ from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, r
 from imb.model.statuses import Status
 from imb.model.units import counted
 from imb.stats.arrays import Values
+from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import group_means, membership, nanmedian
 
 Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history", "too noisy"]
@@ -44,7 +45,7 @@ class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     metric: str = "time"
     relevant: float = 0.02
-    level: float = 0.01
+    level: float = ANY_FALSE
     confidence: float = 0.95
     bands: tuple[Band, ...] = BANDS
     benchmarks: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from imb.stats.arrays import Indices, Mask, Values
+from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import TO_DEVIATION, nanmedian
 from imb.stats.shift import LEAST_SPREAD, noncentrality
 
@@ -64,7 +65,9 @@ class Detected(NamedTuple):
     sloping: list[int]
 
 
-def find_steps(logs: Values, level: float = 0.01, least: float = 0.0, confidence: float = 0.95) -> Detected:
+def find_steps(
+    logs: Values, level: float = ANY_FALSE, least: float = 0.0, confidence: float = 0.95
+) -> Detected:
     """Steps and drifts of at least `least` (of the logarithm), whose interval excludes no change.
 
     logs: shape (sessions, series), in the order of time, NaN where a session lacks a series; infinities are refused.

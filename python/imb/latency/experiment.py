@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from imb.experiments.launch_lines import problem_of
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import NOT_KNOWN, counted, decimal, known_width
+from imb.model.units import NOT_KNOWN, as_percent, counted, decimal, known_width
 from imb.report.terminal import say
 from imb.runner.experiment import Experiment, NoSettings, SessionEnd, Shows
 from imb.store.store import SHORT, Archive
@@ -81,7 +81,7 @@ def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) 
 
     disturbances = sentences_of(unusual(launches, earlier(archive, launches)))
     if (half_width := _half_width(rows)) is not None and half_width > WIDE:
-        disturbances.append(f"the interval is wider than +-{100 * WIDE:.0f} %")
+        disturbances.append(f"the interval is wider than +-{as_percent(WIDE, 0)}")
     if disturbances:
         say(f"imb: warning: {'; '.join(disturbances)}; repeat on an idle machine", err=True)
 

@@ -71,6 +71,11 @@ def as_percent(share: float, decimals: int | None = None) -> str:
     return f"{100 * share:.3g} %" if decimals is None else f"{100 * share:.{decimals}f} %"
 
 
+def percent_digits(share: float) -> str:
+    """`3.1`, `52`, `1,240`: a difference in percent, with a decimal below 10."""
+    return f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:,.0f}"
+
+
 def us(seconds: float) -> str:
     """Microseconds with their unit."""
     micro = seconds * 1e6

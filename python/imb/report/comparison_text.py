@@ -13,7 +13,7 @@ from imb.compare.condition_diff import names_of_sides
 from imb.compare.sequential import Looks
 from imb.compare.session_bound import FACTOR
 from imb.model.observations import Key
-from imb.model.units import abridged, as_percent, counted, decimal, size, unit_of
+from imb.model.units import abridged, as_percent, counted, decimal, percent_digits, size, unit_of
 from imb.report.marks import (
     CHANGED,
     MARKS,
@@ -216,7 +216,7 @@ def differing(comparison: Comparison, b: str = "B") -> str:
         if effect.verdict == "differs":
             shown = interval_of(effect)
             word, share, low, high = slower_or_faster(effect.speed, *(shown[:2] if shown else (None, None)))
-            confidence = f"{100 * (effect.confidence or 0):.3g} %"
+            confidence = as_percent(effect.confidence or 0)
             ranked.append(
                 (
                     (word == "slower", number < len(comparison.bands), share),
@@ -224,13 +224,9 @@ def differing(comparison: Comparison, b: str = "B") -> str:
                 )
             )
     word, share, low, high, confidence, where = max(ranked, key=lambda entry: entry[0])[1]
-    ends = f"{confidence} interval {_share(low)} to {_share(high)} %"
+    ends = f"{confidence} interval {percent_digits(low)} to {percent_digits(high)} %"
     relevant = as_percent(comparison.settings.relevant)
-    return f"{b} is {_share(share)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.1f}" if value < 0.0995 else f"{100 * value:,.0f}"
+    return f"{b} is {percent_digits(share)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
 
 
 def summary(comparison: Comparison) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from imb.compare.comparison import Band
-from imb.history.prediction import LEVEL
 from imb.history.sessions import AFTER, BLIND, Change, ChangePoint, History, Newest
 from imb.model.observations import Key
 from imb.model.units import as_percent, counted
 from imb.report.marks import NOT_ESTIMABLE, estimable, short, slower_or_faster
 from imb.report.speed_history import without_changes
+from imb.stats.error_rates import FALSE_CHECK
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
 
@@ -47,7 +47,7 @@ def history_text(history: History) -> str:
     if history.limit is not None and history.limit <= BLIND:
         lines.append(
             f"changes of a single session below {as_percent(history.limit, 1)} may be missed (median series; false alarms: at most 1"
-            f" check in {round(1 / LEVEL)}, or 1 in 10 histories of 100 nights)"
+            f" check in {round(1 / FALSE_CHECK)}, or 1 in 10 histories of 100 nights)"
         )
     return "".join(_printable(line) + "\n" for line in lines)
 
@@ -70,7 +70,7 @@ def newest_amount(history: History) -> str:
     more = f" and {len(rest)} more series" if rest else ""
     text = (
         f"{as_percent(size, 1)} {word} in {_series(first)}{more} than {first.earlier} earlier sessions;"
-        f" normal range ±{as_percent(first.limit, 1)} (1 check in {round(1 / LEVEL)} is outside)"
+        f" normal range ±{as_percent(first.limit, 1)} (1 check in {round(1 / FALSE_CHECK)} is outside)"
     )
     last = len(history.sessions) - 1
     if first.since == last:
@@ -95,8 +95,8 @@ def change_amount(change: Change) -> str:
     """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
     word, size, low, high = slower_or_faster(change.speed, change.low, change.high)
     if not estimable(change.low, change.high):
-        return f"{100 * size:.1f} % {word} (95 % CI {NOT_ESTIMABLE})"
-    return f"{100 * size:.1f} % {word} (95 % CI {100 * low:.1f} to {100 * high:.1f} %)"
+        return f"{as_percent(size, 1)} {word} (95 % CI {NOT_ESTIMABLE})"
+    return f"{as_percent(size, 1)} {word} (95 % CI {100 * low:.1f} to {as_percent(high, 1)})"
 
 
 def findings(history: History) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from imb.compare.comparison import Effect, Verdict
-from imb.model.units import as_percent
+from imb.model.units import as_percent, percent_digits
 from imb.stats.arrays import Values
 
 # None of them can be read as a sign of a number.
@@ -25,7 +25,6 @@ ALONE = frozenset({"same", "differs"})  # decided by the interval of a band or r
 CHANGED: frozenset[Verdict] = frozenset({"faster", "slower", "differs"})
 NOT_ESTIMABLE = "not estimable"
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
-_TENTH = 0.0995  # rounds to 0.10
 _LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
 
 
@@ -105,7 +104,7 @@ def factor(speed: float) -> str:
 def _digits(value: float) -> str:
     """Two decimals, from 10 up three digits, below 0.1 two."""
     if value < 9.995:
-        return f"{value:.2f}" if value >= _TENTH else f"{value:#.2g}"
+        return f"{value:.2f}" if value >= 0.0995 else f"{value:#.2g}"
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
 
 
@@ -121,7 +120,7 @@ def size_of(speed: float) -> str:
     """A difference in words: `52 % slower`, `3.1 % faster`; beyond a factor of two `58.6 times as slow`, `2.28 times as fast`."""
     word, share, *_ = slower_or_faster(speed, None, None)
     if share < 1:
-        return f"{100 * share:.{1 if share < _TENTH else 0}f} % {word}"
+        return f"{percent_digits(share)} % {word}"
     return f"{_digits(1 + share)} times as {'slow' if word == 'slower' else 'fast'}"
 
 

@@ -194,6 +194,11 @@ def _counts(component: Component, options: dict[str, str], ranks: int) -> int:
     least = {"IO": 1, "P2P": ranks, "MT": ranks}.get(component, 2)
     with contextlib.suppress(ValueError):
         least = max(int(options.get("npmin", least)), 1)
+    return process_counts(least, ranks)
+
+
+def process_counts(least: int, ranks: int) -> int:
+    """How many process counts a benchmark runs with: `least`, twice as many and so on, and all ranks."""
     counts = 1
     while least < ranks:
         least *= 2

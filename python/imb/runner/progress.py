@@ -7,7 +7,7 @@ import re
 from imb.model.errors import UNDECODABLE
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import End, Failure, Pair, Result, Run, Sample, SampledRow, decode
-from imb.runner.passes import USUAL_LENGTHS, lengths_of_powers
+from imb.runner.passes import USUAL_LENGTHS, lengths_of_powers, process_counts
 
 QUIET = 60.0  # seconds without a record after which that is reported; then twice as many, and so on
 
@@ -73,10 +73,7 @@ class Progress:
         elif exponents := re.fullmatch(r"(\d{1,2}):(\d{1,2})", run.option("msglog", str) or ""):
             self._lengths = lengths_of_powers(int(exponents[1]), int(exponents[2]))
         self.ranks = len(run.ranks) if run.ranks else None
-        ranks, least = self.ranks or 0, run.option("npmin", int) or 2
-        while least < ranks:
-            least *= 2
-            self._layouts += 1
+        self._layouts = process_counts(run.option("npmin", int) or 2, self.ranks or 0)
 
     def _sample(self, sample: Sample) -> None:
         if row := self._rows.get(sample.row):

@@ -24,6 +24,7 @@ from scipy.special import stdtr, stdtrit
 
 from imb.compare.usual import split
 from imb.stats.arrays import LARGEST_LOG, Mask, Values
+from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import nanmedian
 from imb.stats.multiplicity import holm
 from imb.stats.shift import FEWEST, errors_of_pairs, moments
@@ -35,7 +36,7 @@ ERRORS = 3.0  # standard errors
 PROPOSED = 0.5  # of the margin: a smaller estimated gain is not worth a line in the file
 LOOKS = (5, 10, 20, 40)  # pairs
 SPARE = 3  # times the pairs of a look are launched at most, where launches are outside the dominant state
-FAMILY = 0.01
+FAMILY = ANY_FALSE
 RESERVE = 1.2  # half widths of its interval that a gain must have to stay, from the second confirmation that failed on
 RESERVE_AT_END = 1.5  # the same when the budget ends: there is time for one more confirmation at most
 CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file

@@ -57,6 +57,7 @@ from imb.fabric.judging.verdict import (
 )
 from imb.model.units import as_percent, counted, size
 from imb.stats.arrays import Indices, Mask, Numbers, Values
+from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import median, middles, numbered
 
 FEWEST_ENDPOINTS = 4
@@ -71,7 +72,11 @@ _SURE = 3.0  # standard errors; noise is farther away in 1 of 700
 
 
 def judge_sweeps(
-    sweeps: Sequence[Sweep], topology: Topology | None, *, level: float = 0.01, least_effect: float = 0.05
+    sweeps: Sequence[Sweep],
+    topology: Topology | None,
+    *,
+    level: float = ANY_FALSE,
+    least_effect: float = 0.05,
 ) -> Verdict:
     """One verdict of all sweeps, which have the same endpoints. `level`: probability that anything is named in a healthy
     sweep, at most; `least_effect`: what is less slow than this is not named."""
