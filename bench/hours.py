@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from imb.compare.comparison import CompareSettings, compare
-from imb.compare.pairing import counted_as, session_of
+from imb.compare.pairing import counted_sessions, session_of
 from imb.model.observations import Launch, Side
 from imb.store.names import load
 from imb.store.store import Archive
@@ -32,7 +32,7 @@ def times_of(archive: Archive, label: str) -> list[Sessions]:
     """The sessions of each time."""
     side = load(archive, label)
     times: dict[str | None, dict[str | None, list[Launch]]] = {}
-    for launch, first in zip(side.launches, counted_as(side), strict=True):
+    for launch, first in zip(side.launches, counted_sessions(side), strict=True):
         times.setdefault(first, {}).setdefault(session_of(launch), []).append(launch)
     return [list(sessions.values()) for sessions in times.values()]
 

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 import scipy.stats
 import sessions
 from imb.compare.bands import Band, members_of
-from imb.compare.effects import CompareSettings, Effect, effects_of, latched, together
-from imb.compare.log_speeds import Logs, in_no_band
+from imb.compare.effects import CompareSettings, Effect, combine_looks, effects_of, overall_verdict
+from imb.compare.log_speeds import Logs, lacks_band
 from imb.compare.pairing import FEWEST_PAIRS
 from imb.model import sequential_design
 from imb.model.observations import Key
@@ -103,7 +103,7 @@ def launches_in(path: Path) -> tuple[dict[str, Launches], dict]:
 
 def rows_of(keys: list[Key]) -> Rows:
     """With their bands, as `imb compare` has them."""
-    return Rows(keys, members_of(keys, SETTINGS.bands, {key for key in keys if in_no_band(key, None)}))
+    return Rows(keys, members_of(keys, SETTINGS.bands, {key for key in keys if lacks_band(key, None)}))
 
 
 def key_of(benchmark: str, length: int) -> Key:
@@ -132,7 +132,7 @@ def said_by(rows: Sequence[Effect], bands: Sequence[Effect], truth: float) -> Sa
 
     outside = [not (band.low or 0) <= np.exp(truth) <= (band.high or np.inf) for band in bands]
     return Said(
-        together(bands, rows, SETTINGS.relevant),
+        overall_verdict(bands, rows, SETTINGS.relevant),
         np.array([sign(band) for band in bands]),
         np.array([sign(row) for row in rows]),
         np.array(outside, dtype=np.float64),
@@ -325,8 +325,8 @@ def replayed(of: Rows, a: Values, b: Values, *, pairs: bool, truth: float | None
     bands: list[Effect] = []
     for rounds in range(design.first, design.most + 1):
         now = effects_at(rounds, design.share(rounds))
-        rows = latched(rows, now[0], SETTINGS) if rows else now[0]
-        bands = latched(bands, now[1], SETTINGS) if bands else now[1]
+        rows = combine_looks(rows, now[0], SETTINGS) if rows else now[0]
+        bands = combine_looks(bands, now[1], SETTINGS) if bands else now[1]
         looks[rounds] = said_by(rows, bands, truth or 0.0)
     return Replayed(looks, said_by(*effects_at(10, 1.0), truth or 0.0))
 

@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 from imb.compare.comparison import Comparison, compare
 from imb.compare.effects import Effect
-from imb.compare.repeat_choice import to_repeat
-from imb.compare.session_bound import beyond_sessions
+from imb.compare.repeat_choice import choose_repeats
+from imb.compare.session_bound import session_bound_signs
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, MachineState, Passes, Result, Run
 from imb.model.repeats import divided
@@ -241,7 +241,7 @@ def repeated(design: Design, truth: Values, random: Random) -> tuple[Side, Side]
         if design.paired
         else [[(at, n)] for at in each for n in orders[at]]
     )
-    found = to_repeat(
+    found = choose_repeats(
         [[rounds[at][side] for at, side in of] for of in places],
         [one for of in rounds for one in of],
         int(design.again * 2 * len(rounds)),
@@ -383,7 +383,7 @@ def beyond(noise: str, sessions: int, slower: float, draws: int, seed: int) -> i
         )
         if "of launches" in noise:
             logs += np.log(5) * (random.random((len(logs), 1)) < 1 / 3)
-        found += any(beyond_sessions(-logs[:-5], -logs[-5:] - np.log(slower)))
+        found += any(session_bound_signs(-logs[:-5], -logs[-5:] - np.log(slower)))
     return found
 
 

@@ -254,13 +254,13 @@ def test_few_launches_of_single_bursts_cannot_be_judged() -> None:
 
 
 def test_the_permutations_of_few_launches_are_exact() -> None:
-    assert association.between(np.arange(5.0), np.arange(5.0)) is None
-    assert association.between(np.arange(6.0), np.arange(6.0)) == pytest.approx(1 / 720)
-    assert association.between(np.arange(6.0), -np.arange(6.0)) == 1
+    assert association.test_between_launches(np.arange(5.0), np.arange(5.0)) is None
+    assert association.test_between_launches(np.arange(6.0), np.arange(6.0)) == pytest.approx(1 / 720)
+    assert association.test_between_launches(np.arange(6.0), -np.arange(6.0)) == 1
     outlier = np.array([0.0] * 9 + [1.0])
-    p = association.between(outlier + np.arange(10) * 1e-9, outlier)
+    p = association.test_between_launches(outlier + np.arange(10) * 1e-9, outlier)
     assert p is not None and p > 0.05
-    assert association.between(np.zeros(8), np.arange(8.0)) == 1
+    assert association.test_between_launches(np.zeros(8), np.arange(8.0)) == 1
 
 
 def test_false_alarms_are_as_rare_as_they_say() -> None:
@@ -272,7 +272,7 @@ def test_false_alarms_are_as_rare_as_they_say() -> None:
         groups = np.arange(200) % 4
         seconds = np.exp(slow * 0.1)
         amounts = random.poisson(0.5 * seconds).astype(np.float64)
-        p = association.within(amounts, seconds, association.ranks_within(slow, groups), groups)
+        p = association.test_within_launch(amounts, seconds, association.ranks_within(slow, groups), groups)
         assert p is not None
         below += p <= 0.01
     assert (
@@ -287,7 +287,7 @@ def test_launches_of_two_kinds_are_not_mistaken_for_their_cause() -> None:
     for _ in range(400):
         slow = np.where(np.arange(10) % 2 == 0, 0.6, 0.0) + random.normal(0, 0.03, 10)
         rates = np.where(random.random(10) < 0.5, 0.2 * random.uniform(0.8, 1.2, 10), 0.0)
-        p = association.between(rates, slow)
+        p = association.test_between_launches(rates, slow)
         assert p is not None
         below += p <= 0.01
     assert below <= 10

@@ -28,7 +28,7 @@ from imb.compare.comparison import (
     parse_bands,
 )
 from imb.compare.condition_diff import differences, names_of_sides
-from imb.compare.effects import together, verdict_of
+from imb.compare.effects import overall_verdict, verdict_of
 from imb.compare.state_shares import fisher
 from imb.model import conditions
 from imb.model.errors import ImbError
@@ -167,22 +167,28 @@ def test_whole_is_slower_where_anything_is_and_cannot_tell_where_that_is_not_exc
     unknown = msgspec.structs.replace(same, verdict="inconclusive", low=0.8, high=1.4)
     faster_or_same = msgspec.structs.replace(same, verdict="inconclusive", low=0.99, high=1.2)
     assert found.verdict == same.verdict == "same"
-    assert together([same, slower], [], 0.05) == together([same], [slower], 0.05) == "slower"
-    assert together([same, faster, slower], [], 0.05) == together([faster], [slower], 0.05) == "mixed"
-    assert together([same, faster, unknown], [], 0.05) == "inconclusive"
-    assert together([same], [unknown], 0.05) == "same"  # a row is less certain than its band
-    assert together([], [unknown], 0.05) == "inconclusive"
+    assert overall_verdict([same, slower], [], 0.05) == overall_verdict([same], [slower], 0.05) == "slower"
     assert (
-        together([same, faster_or_same], [], 0.05) == together([faster_or_same] * 2, [], 0.05) == "not slower"
+        overall_verdict([same, faster, slower], [], 0.05)
+        == overall_verdict([faster], [slower], 0.05)
+        == "mixed"
     )
-    assert together([same, faster_or_same, faster], [], 0.05) == "faster"
+    assert overall_verdict([same, faster, unknown], [], 0.05) == "inconclusive"
+    assert overall_verdict([same], [unknown], 0.05) == "same"  # a row is less certain than its band
+    assert overall_verdict([], [unknown], 0.05) == "inconclusive"
+    assert (
+        overall_verdict([same, faster_or_same], [], 0.05)
+        == overall_verdict([faster_or_same] * 2, [], 0.05)
+        == "not slower"
+    )
+    assert overall_verdict([same, faster_or_same, faster], [], 0.05) == "faster"
     a_little = msgspec.structs.replace(same, verdict="differs", speed=0.97, low=0.96, high=0.98)
     more = msgspec.structs.replace(same, verdict="differs", speed=1.03, low=1.02, high=1.04)
-    assert together([same, unknown], [a_little], 0.05) == "differs"
-    assert together([a_little, slower], [], 0.05) == "slower"
-    assert together([same], [more], 0.05) == "differs"
-    assert together([same, faster], [more], 0.05) == "faster"
-    assert together([same, unknown], [more], 0.05) == "inconclusive"
+    assert overall_verdict([same, unknown], [a_little], 0.05) == "differs"
+    assert overall_verdict([a_little, slower], [], 0.05) == "slower"
+    assert overall_verdict([same], [more], 0.05) == "differs"
+    assert overall_verdict([same, faster], [more], 0.05) == "faster"
+    assert overall_verdict([same, unknown], [more], 0.05) == "inconclusive"
 
 
 def test_a_change_of_some_lengths_is_found_in_their_bands() -> None:

@@ -12,7 +12,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb, Said
 from imb.compare.comparison import compare
-from imb.compare.repeat_choice import to_repeat
+from imb.compare.repeat_choice import choose_repeats
 from imb.model.observations import Launch, Side
 from imb.model.repeats import divided
 from imb.store.store import Archive
@@ -49,23 +49,23 @@ def with_times(one: Launch, other: Launch) -> Launch:
 def test_a_launch_outside_the_dominant_state_is_repeated_up_to_the_limit() -> None:
     every = launches({2, 5, 8})
     alone = [[one] for one in every]
-    assert to_repeat(alone, every, 20) == [2, 5, 8]
-    assert to_repeat(alone, every, 2) == [2, 5]
+    assert choose_repeats(alone, every, 20) == [2, 5, 8]
+    assert choose_repeats(alone, every, 2) == [2, 5]
     pairs = [every[at : at + 2] for at in range(0, 10, 2)]
-    assert to_repeat(pairs, every, 20) == [1, 2, 4]
-    assert to_repeat(pairs, every, 5) == [1, 2]  # the third pair would exceed it
-    assert to_repeat(pairs[:1], every, 20) == [] == to_repeat(alone, every, 0)
-    assert to_repeat(alone[:2], every[:2], 20) == []  # two show no dominant state
+    assert choose_repeats(pairs, every, 20) == [1, 2, 4]
+    assert choose_repeats(pairs, every, 5) == [1, 2]  # the third pair would exceed it
+    assert choose_repeats(pairs[:1], every, 20) == [] == choose_repeats(alone, every, 0)
+    assert choose_repeats(alone[:2], every[:2], 20) == []  # two show no dominant state
 
 
 def test_the_decision_is_blind_to_results_and_sides() -> None:
     every = launches({2, 5, 8})
-    chosen = to_repeat([[one] for one in every], every, 20)
+    chosen = choose_repeats([[one] for one in every], every, 20)
     for order in np.random.default_rng(1).permutation(np.tile(np.arange(10), (5, 1)), axis=1):
         other = [with_times(one, every[at]) for one, at in zip(every, order, strict=True)]
-        assert to_repeat([[one] for one in other], other, 20) == chosen
+        assert choose_repeats([[one] for one in other], other, 20) == chosen
         moved = [msgspec.structs.replace(every[at], facts={"variant": str(n)}) for n, at in enumerate(order)]
-        found = {moved[at].name for at in to_repeat([[one] for one in moved], moved, 20)}
+        found = {moved[at].name for at in choose_repeats([[one] for one in moved], moved, 20)}
         assert found == {every[at].name for at in chosen}
 
 
@@ -112,7 +112,7 @@ def test_repeats_do_not_hide_that_a_side_is_slow_more_often() -> None:
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_an_interleaved_repeat_is_never_paired_with_a_launch_of_the_plan(removed: bool) -> None:
-    from imb.compare.pairing import designed
+    from imb.compare.pairing import design_of
 
     def interleaved(one: Launch) -> Launch:
         return msgspec.structs.replace(
@@ -129,7 +129,7 @@ def test_an_interleaved_repeat_is_never_paired_with_a_launch_of_the_plan(removed
             own[-1] = msgspec.structs.replace(own[-1], name=f"{letter}14", facts=own[-1].facts | {"turn": 5})
         judged, replaced = divided(map(interleaved, own))
         sides.append(Side(name=letter, launches=judged, replaced=replaced, letter=letter))
-    assert len(designed(*sides).a.launches) == (9 if removed else 10)
+    assert len(design_of(*sides).a.launches) == (9 if removed else 10)
 
 
 # --- imb ab ----------------------------------------------------------------------------------------------------------

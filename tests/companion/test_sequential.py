@@ -13,8 +13,8 @@ import pytest
 from companion.door import Imb
 from companion.test_compare import content, longer, rows_of, side_of
 from imb.compare.comparison import CompareSettings, Comparison, Effect, compare
-from imb.compare.effects import latched, verdict_of
-from imb.compare.sequential import looked_at
+from imb.compare.effects import combine_looks, verdict_of
+from imb.compare.sequential import plan_looks
 from imb.model.observations import Side
 from imb.model.sequential_design import FACT, FIRST, MOST, SequentialDesign, design_of
 from imb.report.comparison_text import comparison_markdown, headline
@@ -195,7 +195,7 @@ def effect(low: float | None, high: float | None, p: float | None) -> Effect:
     ],
 )
 def test_looks_add_up(before: Any, now: Any, ends: Any, verdict: str) -> None:
-    [found] = latched([effect(*before)], [effect(*now)], CompareSettings())
+    [found] = combine_looks([effect(*before)], [effect(*now)], CompareSettings())
     assert ((found.low, found.high), found.verdict) == (ends, verdict)
 
 
@@ -249,7 +249,7 @@ def test_what_was_measured_in_part_of_a_campaign_decides_about_its_last_round() 
         msgspec.structs.replace(one, launches=[*of(one, "x").launches, *of(other, "y").launches])
         for one, other in ((a, c), (b, d))
     ]
-    seen_a, seen_b, looks, notes = looked_at(both[0], both[1])
+    seen_a, seen_b, looks, notes = plan_looks(both[0], both[1])
     assert looks and looks.rounds == 6 and len(seen_a.launches) == len(seen_b.launches) == 12
     assert notes == ["2 launches of incomplete rounds; not judged"]
 

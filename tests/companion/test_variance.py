@@ -17,7 +17,7 @@ from imb.compare.comparison import compare
 from imb.compare.variance import NAMES, Name, parts_of, spread_of
 from imb.compare.variance_text import advice, notes, verdict
 from imb.diagnose import diagnose
-from imb.experiments.peers import earlier, variance_of
+from imb.experiments.peers import comparable_launches, variance_of
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import (
     End,
@@ -204,12 +204,12 @@ def test_two_launches_say_nothing_about_what_is_usual() -> None:
 
 def test_other_surroundings_have_other_states() -> None:
     made = side(Made(states=0.4, probes=0.02), 5, random(), away=1)
-    (named,) = usual.unusual(made.launches)
+    (named,) = usual.launches_outside_dominant_state(made.launches)
     assert named.launch == "launch4"
     assert named.others == 4
     assert named.ratio == pytest.approx(np.exp(0.4 / np.sqrt(0.24)), rel=0.1)
     made.launches[4].run.environment = {"OMPI_MCA_btl": "self,tcp"}
-    assert usual.unusual(made.launches) == []
+    assert usual.launches_outside_dominant_state(made.launches) == []
 
 
 def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
@@ -315,7 +315,7 @@ def test_imb_run_tells_parts_and_the_usual_state_right_away(imb: Imb, tmp_path: 
 
 
 def test_a_run_is_held_against_earlier_ones(imb: Imb, label: Archive) -> None:
-    (away,) = usual.unusual(load(label, "machine").launches)
+    (away,) = usual.launches_outside_dominant_state(load(label, "machine").launches)
     said = imb("show", away.launch)
     assert f"launch {away.launch} was outside the dominant state of the machine" in said.out
     assert "(4 other launches)" in said.out
@@ -324,13 +324,13 @@ def test_a_run_is_held_against_earlier_ones(imb: Imb, label: Archive) -> None:
 
 
 def test_earlier_launches_are_those_of_the_same_machine(archive: Archive, label: Archive) -> None:
-    (away,) = usual.unusual(load(label, "machine").launches)
+    (away,) = usual.launches_outside_dominant_state(load(label, "machine").launches)
     alone = load(label, away.launch)
-    assert len(earlier(label, alone.launches)) == 4
+    assert len(comparable_launches(label, alone.launches)) == 4
     assert variance_of(label, alone).unusual
     assert not parts_of(alone).unusual
     elsewhere = msgspec.structs.replace(alone.launches[0].run, ranks=[])
-    assert earlier(label, [msgspec.structs.replace(alone.launches[0], run=elsewhere)]) == []
+    assert comparable_launches(label, [msgspec.structs.replace(alone.launches[0], run=elsewhere)]) == []
 
 
 def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: P
 
 def test_a_comparison_names_them_and_drops_nothing(imb: Imb, label: Archive) -> None:
     launches = load(label, "machine").launches
-    (away,) = usual.unusual(launches)
+    (away,) = usual.launches_outside_dominant_state(launches)
     others = [one.name for one in launches if one.name != away.launch]
     said = imb("compare", f"{others[0]},{others[1]}", f"{others[2]},{away.launch}", "--format", "json")
     (warning,) = [one for one in json.loads(said.out)["warnings"] if "dominant state" in one]
@@ -396,7 +396,9 @@ def test_runs_of_one_record_kind_only() -> None:
 def test_a_diagnosis_says_the_parts_of_variance_once(imb: Imb, label: Archive) -> None:
     for words in (("diagnose", "machine"), ("diagnose", "machine", "--format", "markdown")):
         out = " ".join(imb(*words).out.replace("\\", "").split())
-        found = parts_of(load(label, "machine"), earlier=earlier(label, load(label, "machine").launches))
+        found = parts_of(
+            load(label, "machine"), earlier=comparable_launches(label, load(label, "machine").launches)
+        )
         advised = advice(found)
         assert advised and out.count(advised) == 1
         for line in notes(found):

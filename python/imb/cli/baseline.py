@@ -311,7 +311,7 @@ def check(
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:
         raise typer.Exit(print_check(check_of(store, options, names.load(store, side)), options))
-    baseline = _to_measure_again(versions, placement, force)
+    baseline = baseline_to_repeat(versions, placement, force)
     if not force_owner:
         _refuse_others(store, baseline)
     plan = _planned(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
@@ -320,7 +320,7 @@ def check(
     raise typer.Exit(carry_out(RecheckExperiment(store, plan), plan, verbose=verbose))
 
 
-def _to_measure_again(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
+def baseline_to_repeat(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
     """The baseline to measure again on this machine."""
     from imb.history.baseline_check import placements_of
     from imb.runner import recheck

@@ -93,7 +93,7 @@ def command(
     band is, else not slower.
     """
     from imb.compare.comparison import EXIT, CompareSettings, compare, parse_bands
-    from imb.experiments.peers import earlier
+    from imb.experiments.peers import comparable_launches
 
     if format == "html":
         need("imb compare --format html", "jinja2", "plotly")
@@ -110,10 +110,10 @@ def command(
     side_a, side_b = sides_named(store, a, b)
     sides = side_a, side_b
     if variants is not None:
-        sides = _of_variants(sides, variants)
+        sides = _variant_sides(sides, variants)
     launches = [launch for side in sides for launch in side.launches]
     with explained(f"comparing {counted(len(launches), 'launch')}"):
-        comparison = compare(*sides, settings, earlier(store, launches))
+        comparison = compare(*sides, settings, comparable_launches(store, launches))
     if format == "json":
         json_data(comparison)
     elif format == "junit":
@@ -121,7 +121,7 @@ def command(
 
         data(
             junit.document(
-                [junit.Suite("imb compare", comparison.verdict, junit.of_comparison(comparison, sides[1]))]
+                [junit.Suite("imb compare", comparison.verdict, junit.comparison_cases(comparison, sides[1]))]
             )
         )
     elif format == "markdown":
@@ -139,7 +139,7 @@ def command(
     raise typer.Exit(EXIT[comparison.verdict])
 
 
-def _of_variants(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
+def _variant_sides(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
     """Each side with only its variant of -alternate. Raises ImbError."""
     from imb.model.errors import ImbError
     from imb.model.observations import of_variant, variant_labels

@@ -104,7 +104,7 @@ def command(
     from imb.store.names import any_side, named_runs
     from imb.store.store import Archive
 
-    threshold_values = diagnose.Thresholds().with_values(threshold or [])
+    threshold_values = diagnose.Thresholds().apply_values(threshold or [])
     if thresholds:
         if side:
             raise ImbError(f"--thresholds lists thresholds and diagnoses nothing; omit {one_line(side)}")
@@ -128,7 +128,7 @@ def command(
             sample_set, threshold_values, limits, variance_of(store, sample_set), failed
         )
     elif failed:
-        diagnosis = diagnose.without_result(side, failed)
+        diagnosis = diagnose.diagnose_failures(side, failed)
     else:
         raise ImbError(f"no results in {one_line(side)}")
     if format == "json":

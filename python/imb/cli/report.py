@@ -145,7 +145,7 @@ def command(
     limits = diagnose.Limits(
         link=diagnose.rate(link) if link else None, memory=diagnose.rate(memory) if memory else None
     )
-    thresholds = diagnose.Thresholds().with_values(threshold or [])
+    thresholds = diagnose.Thresholds().apply_values(threshold or [])
     settings = CompareSettings(
         relevant=share_of(relevant, "--relevant"),
         force=force,
@@ -207,7 +207,7 @@ def _page_of(
     from imb import diagnose
     from imb.cli.diagnose import failed_among
     from imb.compare.comparison import compare
-    from imb.experiments.peers import earlier, variance_of
+    from imb.experiments.peers import comparable_launches, variance_of
     from imb.report.marks import letter
     from imb.report.page import report_page
 
@@ -218,7 +218,7 @@ def _page_of(
                 sides[0],
                 side,
                 settings,
-                earlier(store, [*sides[0].launches, *side.launches]),
+                comparable_launches(store, [*sides[0].launches, *side.launches]),
                 (letter(0), letter(number)),
             )
             for number, side in enumerate(sides[1:], start=1)

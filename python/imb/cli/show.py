@@ -11,7 +11,7 @@ import typer
 from imb.cli.common import ArchiveOption, BenchmarkOption, readable
 from imb.cli.extras import has, need
 from imb.cli.option_groups import OUTPUT
-from imb.cli.show_variance import of_one_run, show_side
+from imb.cli.show_variance import show_side, state_sentences
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.facts import fact
 from imb.model.notes import note_unread
@@ -98,7 +98,7 @@ def command(
         return
     records = source.records()
     say(*_facts(source, records, store.tags().get(source.id) or Tags()))
-    for line in of_one_run(store, source, records):
+    for line in state_sentences(store, source, records):
         say(f"! {line}")
     note_unread(records.problems, lost=not source.stored)
     lower_names = {name.lower() for name in benchmark or []}
@@ -111,7 +111,7 @@ def command(
     from imb.report.run_tables import print_tables
 
     print_tables(records, lower_names, chart=draw)
-    if _without_result(source, records):
+    if _lacks_result(source, records):
         _print_last_lines(source)
 
 
@@ -155,7 +155,7 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
         "other load": None if other_cpus is None else f"{other_cpus:.2f} CPUs",
         "exit status": facts.get("exit_status"),
         "outcome": facts.get("problem") or facts.get("outcome"),
-        "reason": reason_of(source) if _without_result(source, records) else None,
+        "reason": reason_of(source) if _lacks_result(source, records) else None,
         "remark": facts.get("note"),
         "state": end.state + (f" ({end.reason})" if end.reason else "")
         if end
@@ -170,7 +170,7 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
     return [f"{name:<12} {value}" for name, value in fields.items() if value not in (None, "")]
 
 
-def _without_result(source: StoredRun | FileRun, records: Records) -> bool:
+def _lacks_result(source: StoredRun | FileRun, records: Records) -> bool:
     """Whether the launch failed or timed out, or has no row."""
     if source.facts().get("outcome") in ("failed", "timed_out"):
         return True

@@ -21,7 +21,7 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
     method (passes, single bursts)."""
     import msgspec
 
-    from imb.compare.kinds import by_kind
+    from imb.compare.kinds import group_by_kind
 
     if benchmarks:
         refuse_missing_benchmarks(benchmarks, [key.benchmark for key in side.all_keys()])
@@ -34,7 +34,7 @@ def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
             for launch in side.launches
         ]
         side = msgspec.structs.replace(side, launches=kept)
-    kinds = by_kind(side.launches)
+    kinds = group_by_kind(side.launches)
     for number, (kind, launches) in enumerate(kinds.items()):
         if number:
             say("")
@@ -79,11 +79,11 @@ def _launch(launch: Launch) -> str:
     return ", ".join(filter(None, words))
 
 
-def of_one_run(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
+def state_sentences(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
     """Whether the launches of a run were outside the dominant state of their machine, as sentences."""
-    from imb.compare.usual import sentences_of, unusual
-    from imb.experiments.peers import earlier
+    from imb.compare.usual import launches_outside_dominant_state, sentences_of
+    from imb.experiments.peers import comparable_launches
     from imb.model.observations import launches_of
 
     launches = list(launches_of(records, run.name, run.facts()))
-    return sentences_of(unusual(launches, earlier(archive, launches)))
+    return sentences_of(launches_outside_dominant_state(launches, comparable_launches(archive, launches)))

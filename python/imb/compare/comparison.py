@@ -29,10 +29,17 @@ from imb.compare.effects import EXIT as EXIT
 from imb.compare.effects import CompareSettings as CompareSettings
 from imb.compare.effects import Effect as Effect
 from imb.compare.effects import Verdict as Verdict
-from imb.compare.effects import beyond_effect, effects_of, latched, planning_level, together, undecided
+from imb.compare.effects import (
+    combine_looks,
+    effects_of,
+    overall_verdict,
+    planning_level,
+    session_bound_effect,
+    undecided,
+)
 from imb.compare.kinds import method_of
-from imb.compare.launch_order import not_interleaved
-from imb.compare.log_speeds import Logs, band_means, logs_of, with_quantiles
+from imb.compare.launch_order import order_problem
+from imb.compare.log_speeds import Logs, add_quantiles, band_means, logs_of
 from imb.compare.state_shares import PART, StateShares, state_shares
 from imb.model import sequential_design
 from imb.model.errors import ImbError, refuse_missing_benchmarks
@@ -123,7 +130,7 @@ def compare(
     a, b = (
         msgspec.structs.replace(side, letter=letter) for side, letter in zip((a, b), letters, strict=True)
     )
-    a, b, looks, notes = sequential.looked_at(_each_once(a), _each_once(b))
+    a, b, looks, notes = sequential.plan_looks(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
         raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
     if not settings.force:
@@ -131,15 +138,15 @@ def compare(
         _refuse_other_sampling(a, b)
         _refuse_mixed_memory(a, b)
     keys, only_a, only_b = _rows_of_both(a, b, settings)
-    design = pairing.designed(a, b, assume_one_session=settings.assume_one_session)
+    design = pairing.design_of(a, b, assume_one_session=settings.assume_one_session)
     if design.unit == "launch" and not design.inconclusive and not settings.assume_stable:
-        why = not_interleaved(a, b, one_session=settings.assume_one_session)
+        why = order_problem(a, b, one_session=settings.assume_one_session)
         design = design._replace(inconclusive=why and f"{why}, or, if it did not drift, give --assume-stable")
     count = pairing.separate_sessions if design.sessions else pairing.known_sessions
     session_counts = len(count(a)), len(count(b))
     a, b, pairs = design.a, design.b, design.pairs
     both = logs_of(a, b, keys, settings.metric)
-    judged, quantiles = with_quantiles(both, a, b, settings.metric)
+    judged, quantiles = add_quantiles(both, a, b, settings.metric)
     members = members_of(both.keys, settings.bands, both.alone)
     level = settings.false_discovery * (looks.share if looks else 1.0)
     states = state_shares(a, b, (both.a, both.b), level * PART) if design.unit != "session" else None
@@ -154,8 +161,8 @@ def compare(
         rows, bands = ([undecided(effect, settings) for effect in effects] for effects in (rows, bands))
         states = states and msgspec.structs.replace(states, verdict="inconclusive")
         if members and settings.metric in session_bound.METRICS:
-            beyond = session_bound.beyond_sessions(*band_means(both, list(members.values()))[:2])
-            bands = [beyond_effect(effect, sign) for effect, sign in zip(bands, beyond, strict=True)]
+            beyond = session_bound.session_bound_signs(*band_means(both, list(members.values()))[:2])
+            bands = [session_bound_effect(effect, sign) for effect, sign in zip(bands, beyond, strict=True)]
     row_effects = [
         RowEffect(key=key, a=float(middle_a), b=float(middle_b), effect=effect, quantile=quantile)
         for key, middle_a, middle_b, effect, quantile in zip(
@@ -184,9 +191,9 @@ def compare(
         launches_a=len(a.launches),
         launches_b=len(b.launches),
         settings=settings,
-        verdict=_of_beyond(beyond)
+        verdict=_session_bound_verdict(beyond)
         if design.inconclusive
-        else together(bands, rows, settings.relevant, states),
+        else overall_verdict(bands, rows, settings.relevant, states),
         pairs=pairs,
         detectable=least_change,
         needed=None if needed is None else round(needed),
@@ -216,7 +223,7 @@ def compare(
     )
 
 
-def _of_beyond(signs: Sequence[int]) -> Verdict:
+def _session_bound_verdict(signs: Sequence[int]) -> Verdict:
     """The verdict of a comparison in which only bands beyond the bound of sessions have one. A gain in some bands excludes no loss in others."""
     if -1 not in signs:
         return "inconclusive"
@@ -308,11 +315,11 @@ def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key
     in_a, in_b = set(of_a), set(of_b)
     common = [key for key in of_a if key in in_b]
     if not common:
-        raise ImbError(f"{a.name} and {b.name} have no row in common{_why(of_a, of_b)}")
+        raise ImbError(f"{a.name} and {b.name} have no row in common{_key_difference(of_a, of_b)}")
     return common, [key for key in of_a if key not in in_b], [key for key in of_b if key not in in_a]
 
 
-def _why(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
+def _key_difference(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
     """Why sides have no row in common: how the first two rows of the same benchmark and length differ."""
     by_name = {(key.benchmark.lower(), key.bytes): key for key in of_b}
     for key in of_a:
@@ -357,7 +364,7 @@ def _effects_of_looks(
         two_by_two = pairs and max(counts.values(), default=0) >= fewest
         rows, bands = effects_of(at_look, members, settings, pairs=two_by_two, share=share, level=level)
         effects = (
-            (latched(effects[0], rows, settings), latched(effects[1], bands, settings))
+            (combine_looks(effects[0], rows, settings), combine_looks(effects[1], bands, settings))
             if effects
             else (rows, bands)
         )

@@ -13,8 +13,8 @@ import numpy as np
 
 from imb.compare import condition_diff
 from imb.compare.log_speeds import NO_MESSAGE, levels_of_launches
-from imb.compare.pairing import of_same_launches
-from imb.compare.usual import sentences_of, unusual
+from imb.compare.pairing import share_launches
+from imb.compare.usual import launches_outside_dominant_state, sentences_of
 from imb.model.observations import Key, Launch, Side, interleaved
 from imb.model.text import natural
 from imb.model.units import abridged, as_percent, counted, duration, us
@@ -44,7 +44,7 @@ def caveats(
     earlier: Sequence[Launch] = (),
 ) -> Iterator[str]:
     """Sentences, the most important first; `comparison`, `both` and the `conditions` of both sides come from `imb.compare.comparison`."""
-    if not of_same_launches(a, b) and (shared := _in_both(a, b)):
+    if not share_launches(a, b) and (shared := _count_shared_launches(a, b)):
         yield (
             f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
             " differences; remove them from one"
@@ -53,7 +53,7 @@ def caveats(
         yield same_path
     yield from _crowded(a, b)
     for side in (a, b):
-        yield from _of_side(side.letter, side)
+        yield from _side_notes(side.letter, side)
     yield from _repeated(a, b)
     yield from _unusual(a, b, earlier)
     yield from _one_sided_failures(a, b)
@@ -69,7 +69,7 @@ def caveats(
         yield (
             f"{_some(others)} judged by {_TIMES[metric]}: {a.letter} or {b.letter} lacks the completion time (t_max)"
         )
-    if fast := sorted((key for key in both.alone if key.bytes), key=_by_name):
+    if fast := sorted((key for key in both.alone if key.bytes), key=_sort_key):
         yield f"rows below {us(NO_MESSAGE)} {_AS_ROWS}: no operation was timed: {_some(fast)}"
     placed = sum(band.rows for band in comparison.bands) + len(both.alone)
     plain = sum(row.quantile is None for row in comparison.rows)
@@ -102,20 +102,20 @@ def _crowded(a: Side, b: Side) -> Iterator[str]:
         )
 
 
-def _in_both(a: Side, b: Side) -> int:
+def _count_shared_launches(a: Side, b: Side) -> int:
     """Launches of B that A has too, by content."""
     contents = {launch.content for launch in a.launches} - {""}
     return sum(launch.content in contents for launch in b.launches)
 
 
-def _of_side(name: str, side: Side) -> Iterator[str]:
+def _side_notes(name: str, side: Side) -> Iterator[str]:
     if side.copies:
         have = "launch has" if side.copies == 1 else "launches have"
         yield f"{name}: {side.copies:,} {have} the same content as others of {name}: each is counted once"
     wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
     if wrong:
         yield f"{name}: wrong data received in {_some(dict.fromkeys(wrong))}; do not use this side"
-    ends = Counter(filter(None, map(_how_it_ended, side.launches)))
+    ends = Counter(filter(None, map(_end_phrase, side.launches)))
     for how, count in ends.items():
         ended = how if count == 1 else re.sub("^was ", "were ", how)
         yield f"{name}: {counted(count, 'launch')} {ended}; rows measured until then are included"
@@ -125,7 +125,7 @@ def _of_side(name: str, side: Side) -> Iterator[str]:
 
 def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
     """Launches outside the dominant state of their machine; launches of both sides define that state together."""
-    outside = unusual([*a.launches, *b.launches], earlier)
+    outside = launches_outside_dominant_state([*a.launches, *b.launches], earlier)
     for side in (a, b):
         names = {launch.name for launch in side.launches}
         for sentence in sentences_of([each for each in outside if each.launch in names]):
@@ -134,7 +134,7 @@ def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
 
 def remarks(both: Logs) -> Iterator[str]:
     """What a reader of the bands may want to know, and need not act on."""
-    if empty := sorted((key for key in both.alone if key.bytes == 0), key=_by_name):
+    if empty := sorted((key for key in both.alone if key.bytes == 0), key=_sort_key):
         yield f"0-byte rows {_AS_ROWS}: {_some(empty)}"
 
 
@@ -167,7 +167,7 @@ def _is_log(launch: Launch) -> bool:
     return launch.run.ranks is None and not launch.run.has_all_options
 
 
-def _how_it_ended(launch: Launch) -> str | None:
+def _end_phrase(launch: Launch) -> str | None:
     outcome = launch.facts.get("outcome")
     if launch.cut_off:
         return "was cut off"
@@ -206,7 +206,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
 
 def _remedy(a: Side, b: Side) -> str:
     """What helps where launches differ too much."""
-    if of_same_launches(a, b):
+    if share_launches(a, b):
         return "take more passes (imb run --budget, imb ab --launch-budget) or launches"
     return "take more segments or launches" if interleaved(a, b) else "interleave with --segments"
 
@@ -269,14 +269,14 @@ def _interleaving(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
                 f"half of the rows are shorter than {duration(LONG_ENOUGH)}, too short to interleave: each segment starts"
                 " with cold caches; use -- -time 0.2 -iter 1000000,100000"
             )
-    elif comparison.pairs and not of_same_launches(a, b) and comparison.needed and comparison.needed > most:
+    elif comparison.pairs and not share_launches(a, b) and comparison.needed and comparison.needed > most:
         yield (
             "launches differ much: interleaved launches detect smaller changes:"
             " imb ab --segments 100, or segments = 100 in the campaign file"
         )
 
 
-def _by_name(key: Key) -> tuple[tuple[int, int, str], ...]:
+def _sort_key(key: Key) -> tuple[tuple[int, int, str], ...]:
     return natural(str(key))
 
 

@@ -55,10 +55,10 @@ def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None
     differing = [
         Difference(condition(id).label, of_a[id], of_b[id])
         for id in sorted(of_a.keys() & of_b.keys(), key=order)
-        if _differ(id, of_a[id], of_b[id]) and not of_each_launch(id, [*of_a[id], *of_b[id]], launches)
+        if _differ(id, of_a[id], of_b[id]) and not varies_per_launch(id, [*of_a[id], *of_b[id]], launches)
     ]
     return [
-        *(_with_interface(difference, of_a, of_b) for difference in differing),
+        *(_add_interface(difference, of_a, of_b) for difference in differing),
         *_numeric_differences(a, b),
     ]
 
@@ -110,7 +110,7 @@ def _setting(id: str, value: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _with_interface(difference: Difference, of_a: Values, of_b: Values) -> Difference:
+def _add_interface(difference: Difference, of_a: Values, of_b: Values) -> Difference:
     """The difference between MPI libraries with their binary interface, if they have the same: the executable may then be the same, too."""
     interfaces = [values.get("build.interface", []) for values in (of_a, of_b)]
     if difference.condition.id != "mpi.name" or interfaces[0] != interfaces[1] or len(interfaces[0]) != 1:
@@ -133,7 +133,7 @@ def _differ(id: str, a: Sequence[str], b: Sequence[str]) -> bool:
     return set(a) != set(b) if condition(id).compare == "set" else len({*a, *b}) > 1
 
 
-def of_each_launch(id: str, values: Sequence[str], launches: int) -> bool:
+def varies_per_launch(id: str, values: Sequence[str], launches: int) -> bool:
     """Whether a variable has another value in every launch, as the number of a job has: it is no difference between sides."""
     return id.startswith("$") and (of_the_job(id) or (launches > 4 and len(set(values)) == launches))
 

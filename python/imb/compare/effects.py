@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from imb.compare.bands import BANDS, Band
-from imb.compare.log_speeds import Logs, band_means, by_session
+from imb.compare.log_speeds import Logs, band_means, session_means
 from imb.compare.state_shares import StateShares
 from imb.model import sequential_design
 from imb.model.observations import Key
@@ -147,7 +147,7 @@ def _judged(
 ) -> JudgedFigures:
     counts = [np.isfinite(values).sum(axis=0) for values in (a, b)]
     if sessions:
-        a, b = by_session(a, sessions[0]), by_session(b, sessions[1])
+        a, b = session_means(a, sessions[0]), session_means(b, sessions[1])
     return JudgedFigures(a, b, rounding, *counts)
 
 
@@ -208,13 +208,13 @@ def _effects(
             np.exp(np.clip(at_look.difference, -LARGEST_LOG, LARGEST_LOG)).tolist(),
             _below(at_look.low),
             _above(at_look.high),
-            or_none(at_look.p),
-            or_none(np.minimum(family.q / (share or 1.0), 1.0)),
-            or_none(at_look.spread),
+            finite_or_none(at_look.p),
+            finite_or_none(np.minimum(family.q / (share or 1.0), 1.0)),
+            finite_or_none(at_look.spread),
             figures.launches_a.tolist(),
             figures.launches_b.tolist(),
             fewest.tolist(),
-            or_none(np.maximum(needed, FEWEST)),
+            finite_or_none(np.maximum(needed, FEWEST)),
             _below(at_look.difference - family.critical),
             _above(at_look.difference + family.critical),
             strict=True,
@@ -241,7 +241,7 @@ def undecided(effect: Effect, settings: CompareSettings) -> Effect:
     return _shown(effect, "inconclusive", settings)
 
 
-def beyond_effect(effect: Effect, sign: int) -> Effect:
+def session_bound_effect(effect: Effect, sign: int) -> Effect:
     """An undecided effect with the verdict of the bound of sessions, 1 faster, -1 slower, 0 none. Its interval is of launches, so none
     is shown."""
     if not sign:
@@ -264,7 +264,7 @@ def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effec
     )
 
 
-def latched(before: Sequence[Effect], now: Sequence[Effect], settings: CompareSettings) -> list[Effect]:
+def combine_looks(before: Sequence[Effect], now: Sequence[Effect], settings: CompareSettings) -> list[Effect]:
     """Effects after another look. What an earlier look has excluded stays excluded, as the error rates are of all looks
     together: intervals are intersected, the smallest p-values count. Where nothing is left of an interval, which a steady
     difference makes with a probability of 1 - confidence at most, the effect is that of the last look, and undecided."""
@@ -297,7 +297,7 @@ def _both(
     return None if low is not None and high is not None and low > high else (low, high)
 
 
-def together(
+def overall_verdict(
     bands: Sequence[Effect], rows: Sequence[Effect], relevant: float, states: StateShares | None = None
 ) -> Verdict:
     """The verdict of all bands and rows, and of the shares of launches in the fast state: the first of these that is true. It is never
@@ -358,15 +358,15 @@ def verdict_of(
 
 def _below(logs: Values) -> list[float | None]:
     """Lower ends as speedups; None where there is none."""
-    return or_none(np.exp(np.clip(logs, -LARGEST_LOG, None)))
+    return finite_or_none(np.exp(np.clip(logs, -LARGEST_LOG, None)))
 
 
 def _above(logs: Values) -> list[float | None]:
     """Upper ends as speedups; None where there is none."""
     with np.errstate(over="ignore"):
-        return or_none(np.exp(np.clip(logs, None, LARGEST_LOG)))
+        return finite_or_none(np.exp(np.clip(logs, None, LARGEST_LOG)))
 
 
-def or_none(values: Values) -> list[float | None]:
+def finite_or_none(values: Values) -> list[float | None]:
     """None in place of what is not a finite number."""
     return [value if isfinite(value) else None for value in values.tolist()]

@@ -18,7 +18,7 @@ def method_of(launch: Launch) -> str | None:
     return "one burst" if launch.passes() == "one burst" else "passes"
 
 
-def by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
+def group_by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
     """Launches by `Open MPI 5.0.11, passes`, in the order of their first ones. A launch without a row is no kind of its own, nor is
     one of an unknown MPI where all others are of one MPI."""
     libraries = dict.fromkeys(filter(None, (library_of(launch.run) for launch in launches)))
@@ -38,7 +38,7 @@ def by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
 
 def refuse_other_kinds(side: Side) -> None:
     """Raises ImbError where launches are of several kinds."""
-    kinds = by_kind(side.launches)
+    kinds = group_by_kind(side.launches)
     if len(kinds) > 1:
         named = "; ".join(f"{kind} ({counted(len(launches), 'launch')})" for kind, launches in kinds.items())
         raise ImbError(

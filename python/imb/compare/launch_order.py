@@ -6,7 +6,7 @@ those of B have it on one, and nothing in their figures separates it from a diff
 
 from __future__ import annotations
 
-from imb.compare.pairing import began, session_of
+from imb.compare.pairing import session_of, start_time
 from imb.model.observations import Launch, Side
 
 INTERLEAVED = 0.2  # launches are interleaved if the launch of A came first in at least this share of the pairs, and last in as many
@@ -15,12 +15,12 @@ INTERLEAVED = 0.2  # launches are interleaved if the launch of A came first in a
 def share_before(a: Side, b: Side, *, one_session: bool) -> float | None:
     """Of all launches of A and B in the same session, the share of pairs in which that of A was first; launches of the same
     moment, and of the same round of a campaign, count half. None: the order is not known."""
-    shares = [_before(of_a, of_b, one_session=one_session) for of_a in a.launches for of_b in b.launches]
+    shares = [_precedence(of_a, of_b, one_session=one_session) for of_a in a.launches for of_b in b.launches]
     known_shares = [share for share in shares if share is not None]
     return sum(known_shares) / len(known_shares) if known_shares else None
 
 
-def _before(launch: Launch, other: Launch, *, one_session: bool) -> float | None:
+def _precedence(launch: Launch, other: Launch, *, one_session: bool) -> float | None:
     """1 where this launch preceded the other one, 0 where it followed; None: not known."""
     session = session_of(launch)
     if not one_session and session != session_of(other):
@@ -28,11 +28,11 @@ def _before(launch: Launch, other: Launch, *, one_session: bool) -> float | None
     turns = launch.facts.get("turn"), other.facts.get("turn")
     if session and session == session_of(other) and isinstance(turns[0], int) and isinstance(turns[1], int):
         return 0.5 * (1 + (turns[0] < turns[1]) - (turns[0] > turns[1]))
-    first, second = began(launch), began(other)
+    first, second = start_time(launch), start_time(other)
     return 0.5 * (1 + (first < second) - (first > second)) if first and second else None
 
 
-def not_interleaved(a: Side, b: Side, *, one_session: bool) -> str | None:
+def order_problem(a: Side, b: Side, *, one_session: bool) -> str | None:
     """Why an order in time may look like a difference; None where launches were interleaved, or their order is not known."""
     share = share_before(a, b, one_session=one_session)
     if share is None or INTERLEAVED <= share <= 1 - INTERLEAVED:

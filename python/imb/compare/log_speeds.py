@@ -24,7 +24,7 @@ TIMES = ("time_max", "time_avg", "time_overlapped", "time_by_rate")  # what `tim
 class Logs(NamedTuple):
     """Logarithms of speed by launch and row, shape (launches, rows): more is faster. `unmeasured`: rows of both sides
     without a figure above 0 on one of them; they are not among `keys`. `by_other`: rows whose time is not the completion
-    time, because a side lacks it, by the time that was used. `alone`: rows that are in no band (`in_no_band`)."""
+    time, because a side lacks it, by the time that was used. `alone`: rows that are in no band (`lacks_band`)."""
 
     keys: list[Key]
     a: Values
@@ -73,7 +73,7 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
         frozenset(
             key
             for key, seconds in zip(measured, np.minimum(middle_a, middle_b), strict=True)
-            if in_no_band(key, seconds if is_time else None)
+            if lacks_band(key, seconds if is_time else None)
         ),
     )
 
@@ -81,7 +81,7 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
 QUANTILES = ("p50", "p90", "p99")
 
 
-def with_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, list[str | None]]:
+def add_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, list[str | None]]:
     """The figures, those of times with quantiles of the samples as further columns, if both sides have them; and of each column its
     quantile, None for the figures themselves."""
     parts = [both]
@@ -109,7 +109,7 @@ def with_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, lis
     )
 
 
-def in_no_band(key: Key, seconds: float | None) -> bool:
+def lacks_band(key: Key, seconds: float | None) -> bool:
     """Whether a row has 0 bytes, or a time in which no message passes between two ranks. In a band it would count as much as
     the others: a Bcast of 0 bytes takes 0.01 µs, and half of that is a rounding step."""
     return key.bytes == 0 or (key.bytes is not None and seconds is not None and seconds < NO_MESSAGE)
@@ -157,7 +157,7 @@ def _matrix(side: Side, keys: list[Key], take: Callable[[Result], float | None])
     return figures
 
 
-def by_session(values: Values, sessions: Sequence[int]) -> Values:
+def session_means(values: Values, sessions: Sequence[int]) -> Values:
     """Means over the launches of each session, shape (sessions, columns). `sessions`: number of each launch's session."""
     numbers = np.asarray(sessions)
     with warnings.catch_warnings():

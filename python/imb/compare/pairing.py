@@ -72,7 +72,7 @@ def session_of(launch: Launch) -> str | None:
     session = launch.facts.get("session")
     if isinstance(session, str):
         return session
-    return launch.name if began(launch) else None
+    return launch.name if start_time(launch) else None
 
 
 def date_of(launch: Launch) -> str | None:
@@ -81,7 +81,7 @@ def date_of(launch: Launch) -> str | None:
     return launch.run.date or (started if isinstance(started, str) else None)
 
 
-def began(launch: Launch) -> datetime | None:
+def start_time(launch: Launch) -> datetime | None:
     """When a launch began, without a time zone: logs have local time, records UTC. That is exact enough for the order of sessions."""
     with suppress(ValueError):
         return datetime.fromisoformat(date_of(launch) or "").replace(tzinfo=None)
@@ -95,14 +95,14 @@ def known_sessions(side: Side) -> list[str]:
 
 def separate_sessions(side: Side) -> list[str]:
     """Known sessions of a side, each once; of those that count as one, only the first."""
-    return list(dict.fromkeys(filter(None, counted_as(side))))
+    return list(dict.fromkeys(filter(None, counted_sessions(side))))
 
 
-def counted_as(side: Side) -> list[str | None]:
+def counted_sessions(side: Side) -> list[str | None]:
     """Of each launch, the session that it counts for: the first one of those that began within APART."""
     times: dict[str, datetime] = {}
     for launch in side.launches:
-        if (session := session_of(launch)) and (when := began(launch)):
+        if (session := session_of(launch)) and (when := start_time(launch)):
             times[session] = min(when, times.get(session, when))
     firsts = firsts_within_reach(times)
     sessions = map(session_of, side.launches)
@@ -123,16 +123,16 @@ def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
 
 def fewest_pairs(a: Side, b: Side) -> int:
     """Pairs of one cell from which on launches are judged two by two."""
-    return FEWEST if interleaved(a, b) or of_same_launches(a, b) else FEWEST_PAIRS
+    return FEWEST if interleaved(a, b) or share_launches(a, b) else FEWEST_PAIRS
 
 
-def of_same_launches(a: Side, b: Side) -> bool:
+def share_launches(a: Side, b: Side) -> bool:
     """Whether the sides are two variants of -alternate in the same launches, whose samples alternate: each launch is a pair."""
     labels = {launch.name: launch.run.variants for launch in a.launches if launch.run.variants}
     return any(labels.get(launch.name, launch.run.variants) != launch.run.variants for launch in b.launches)
 
 
-def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
+def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     """How these sides are to be judged. `assume_one_session`: the user states that all launches are of one session."""
     if paired := _paired(a, b):
         return paired
@@ -144,9 +144,9 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         return Design(a, b, "launch", notes=(note,))
     unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
     if any(unknown):
-        return Design(a, b, "launch", inconclusive=_why_unknown(a, b, unknown))
+        return Design(a, b, "launch", inconclusive=_unknown_session_reason(a, b, unknown))
     sessions = [set(map(session_of, side.launches)) for side in (a, b)]
-    counts = [Counter(counted_as(side)) for side in (a, b)]
+    counts = [Counter(counted_sessions(side)) for side in (a, b)]
     if counts[0].keys() == counts[1].keys() and (len(counts[0]) == 1 or counts[0] == counts[1]):
         return Design(a, b, "launch")
     of_a, of_b = map(len, counts)
@@ -181,7 +181,7 @@ def designed(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     )
 
 
-def _why_unknown(a: Side, b: Side, unknown: Sequence[int]) -> str:
+def _unknown_session_reason(a: Side, b: Side, unknown: Sequence[int]) -> str:
     counts = " and ".join(
         f"{counted(many, 'launch')} of {side.letter}"
         for side, many in zip((a, b), unknown, strict=True)
@@ -195,12 +195,12 @@ def _why_unknown(a: Side, b: Side, unknown: Sequence[int]) -> str:
 
 def _numbers(side: Side) -> list[int]:
     order = {session: number for number, session in enumerate(separate_sessions(side))}
-    return [order[session or ""] for session in counted_as(side)]
+    return [order[session or ""] for session in counted_sessions(side)]
 
 
 def _paired(a: Side, b: Side) -> Design | None:
     """The pairs of both sides, in the order of A; None where there are too few."""
-    places = (_launches(a), _launches(b)) if of_same_launches(a, b) else (_places(a), _places(b))
+    places = (_launches(a), _launches(b)) if share_launches(a, b) else (_places(a), _places(b))
     common = [place for place in places[0] if place in places[1]]
     if max(Counter(place.cell for place in common).values(), default=0) < fewest_pairs(a, b):
         return None
@@ -249,7 +249,7 @@ def _lost(
         if place.session in shared and place not in of_other
     ]
     if alone:
-        why = [_why_lost(side, place) for side, place in alone[:NAMED]]
+        why = [_lost_pair_reason(side, place) for side, place in alone[:NAMED]]
         more = "; ..." if len(alone) > NAMED else ""
         yield (
             f"{len(alone)} of {counted(len(common) + len(alone), 'pair')} lost: {'; '.join(why)}{more};"
@@ -263,7 +263,7 @@ def _lost(
             yield f"{counted(rest, 'launch')} of {side.letter} without a partner in the same round of a session; not judged"
 
 
-def _why_lost(side: Side, place: LaunchPlace) -> str:
+def _lost_pair_reason(side: Side, place: LaunchPlace) -> str:
     for launch in side.launches:
         same = session_of(launch) == place.session and launch.facts.get("turn") == place.turn
         if same and not launch.rows and launch.facts.get("cell") in (place.cell, None):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from imb.compare.usual import unusual
+from imb.compare.usual import launches_outside_dominant_state
 from imb.model.observations import Launch
 
 
-def to_repeat(batches: Sequence[Sequence[Launch]], launches: Sequence[Launch], most: int) -> list[int]:
+def choose_repeats(batches: Sequence[Sequence[Launch]], launches: Sequence[Launch], most: int) -> list[int]:
     """Indices of the first `batches` that have a launch outside the dominant state, which all `launches` define; up to `most` launches
     together. A batch is what ran at the same time; it is measured again as a whole."""
-    outside = {each.launch for each in unusual(launches)}
+    outside = {each.launch for each in launches_outside_dominant_state(launches)}
     chosen: list[int] = []
     for at, batch in enumerate(batches):
         if len(batch) <= most and any(launch.name in outside for launch in batch):

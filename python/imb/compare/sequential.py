@@ -47,7 +47,7 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
         return self.share or SequentialDesign(self.first, self.most).share(self.first) or 1.0
 
 
-def looked_at(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
+def plan_looks(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
     """The sides with the launches of the last look, the looks (None: the number of launches was fixed), and sentences about launches that
     the last look does not have.
 

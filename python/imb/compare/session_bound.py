@@ -16,7 +16,7 @@ FACTOR = 4.0  # states of one machine that were recorded are up to 2.5 times as 
 METRICS = frozenset({"time", "time_avg", "time_min", "p50", "bandwidth", "messages"})
 
 
-def beyond_sessions(a: Values, b: Values) -> list[int]:
+def session_bound_signs(a: Values, b: Values) -> list[int]:
     """Of each column -1 where every launch of B is more than FACTOR times as slow as the slowest of A, 1 where every one is as much
     faster than the fastest, else 0. a, b: logarithms of speed, shape (launches, columns), NaN where a launch lacks it; FEWEST launches
     of a side decide something."""

@@ -52,7 +52,7 @@ class StateShares(msgspec.Struct, frozen=True, kw_only=True):
 
 def state_shares(a: Side, b: Side, logs: tuple[Values, Values], level: float) -> StateShares | None:
     """None where launches are in one state. `logs`: speeds by launch and row. `level`: up to which shares differ."""
-    is_fast = _by_probes(a, b) or _by_figures(*logs)
+    is_fast = _split_by_probes(a, b) or _split_by_levels(*logs)
     if is_fast is None:
         return None
     counts = [(sum(fast), len(fast)) for fast in is_fast]
@@ -78,11 +78,11 @@ def fisher(fast_a: int, all_a: int, fast_b: int, all_b: int) -> float:
     return sum(way for way in ways if way <= ways[fast_a]) / math.comb(whole, fast)
 
 
-def _by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
+def _split_by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
     """By the samples of launches in passes, on the ranks that most launches have; None without probes."""
     by_ranks: dict[Ranks, list[tuple[int, float, bool]]] = {}
     for number, side in enumerate((a, b)):
-        for launch in as_planned(side):
+        for launch in planned_launches(side):
             for ranks, reference in references_of(launch).items():
                 by_ranks.setdefault(ranks, []).append((number, reference, _mostly_fastest(launch, ranks)))
     most = max(by_ranks.values(), key=len, default=[])
@@ -91,16 +91,16 @@ def _by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
     _, apart = split(np.log([reference for _, reference, _ in most]))
     fast = [mostly and not slow for (_, _, mostly), slow in zip(most, apart, strict=True)]
     sides = [side for side, _, _ in most]
-    return _of_side(fast, sides, 0), _of_side(fast, sides, 1)
+    return _flags_of_side(fast, sides, 0), _flags_of_side(fast, sides, 1)
 
 
-def as_planned(side: Side) -> list[Launch]:
+def planned_launches(side: Side) -> list[Launch]:
     """What was launched first in each place: repeats would hide that a side is in the slow state more often, and their number depends
     on it."""
     return [*side.replaced, *(launch for launch in side.launches if not is_repeat(launch))]
 
 
-def _of_side(fast: Sequence[bool], sides: Sequence[int], side: int) -> list[bool]:
+def _flags_of_side(fast: Sequence[bool], sides: Sequence[int], side: int) -> list[bool]:
     return [value for value, its_side in zip(fast, sides, strict=True) if its_side == side]
 
 
@@ -114,7 +114,7 @@ def _mostly_fastest(launch: Launch, ranks: Ranks) -> bool:
     return 2 * sum(first for first, _ in samples) >= sum(count for _, count in samples)
 
 
-def _by_figures(a: Values, b: Values) -> tuple[list[bool], list[bool]] | None:
+def _split_by_levels(a: Values, b: Values) -> tuple[list[bool], list[bool]] | None:
     """By the level of each launch over its rows, where these form two groups and a side has launches of both: a difference between
     whole sides is not one between states."""
     levels = levels_of_launches(np.vstack([a, b]))

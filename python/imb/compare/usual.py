@@ -39,7 +39,7 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
     members: tuple[int, ...] = ()
 
 
-class Unusual(msgspec.Struct, frozen=True, kw_only=True):
+class UnusualLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """A launch outside the dominant state on these ranks. Probes of its fastest state and of the dominant state, in seconds;
     `others`: launches that call the dominant state their fastest."""
 
@@ -55,7 +55,9 @@ class Unusual(msgspec.Struct, frozen=True, kw_only=True):
         return self.probe_seconds / self.usual_seconds
 
 
-def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[Unusual]:
+def launches_outside_dominant_state(
+    launches: Iterable[Launch], earlier: Iterable[Launch] = ()
+) -> list[UnusualLaunch]:
     """Those of `launches` that are outside the dominant state, in the order given; `earlier` ones only help to define that state."""
     distinct = list({launch.name: launch for launch in launches}.values())
     judged = {launch.name for launch in distinct}
@@ -65,7 +67,7 @@ def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[
         same = surroundings(launch) if references else None
         for ranks, reference in references.items():
             levels.setdefault((same, ranks), []).append((launch.name, reference))
-    by_launch: dict[str, list[Unusual]] = {}
+    by_launch: dict[str, list[UnusualLaunch]] = {}
     for (_, ranks), entries in levels.items():
         seconds = np.array([probe for _, probe in entries])
         is_usual, is_away = split(np.log(seconds))
@@ -73,7 +75,7 @@ def unusual(launches: Iterable[Launch], earlier: Iterable[Launch] = ()) -> list[
             name = entries[int(at)][0]
             if name in judged:
                 by_launch.setdefault(name, []).append(
-                    Unusual(
+                    UnusualLaunch(
                         launch=name,
                         ranks=ranks,
                         probe_seconds=float(seconds[at]),
@@ -152,24 +154,24 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
     return (*sorted(same), cpus)
 
 
-def alike(outside: Iterable[Unusual]) -> list[list[Unusual]]:
+def group_alike(outside: Iterable[UnusualLaunch]) -> list[list[UnusualLaunch]]:
     """Launches that were compared with the same dominant state, together; of each launch the ranks where it is farthest from that state."""
-    worst: dict[str, Unusual] = {}
+    worst: dict[str, UnusualLaunch] = {}
     for each in outside:
         if each.launch not in worst or each.ratio > worst[each.launch].ratio:
             worst[each.launch] = each
-    groups: dict[tuple[float, int], list[Unusual]] = {}
+    groups: dict[tuple[float, int], list[UnusualLaunch]] = {}
     for each in worst.values():
         groups.setdefault((each.usual_seconds, each.others), []).append(each)
     return list(groups.values())
 
 
-def names(group: Sequence[Unusual]) -> str:
+def names(group: Sequence[UnusualLaunch]) -> str:
     """`launch 3fa9`, `launches 3fa9, 77c1`."""
     return f"launch{'es' if len(group) > 1 else ''} {', '.join(each.launch for each in group)}"
 
 
-def explanation(group: Sequence[Unusual]) -> str:
+def explanation(group: Sequence[UnusualLaunch]) -> str:
     """How long their probes took, and how long in the dominant state."""
     first = group[0]
     seconds = _range([decimal(each.probe_seconds * 1e6) for each in group])
@@ -181,9 +183,9 @@ def explanation(group: Sequence[Unusual]) -> str:
     )
 
 
-def sentences_of(outside: Iterable[Unusual]) -> list[str]:
+def sentences_of(outside: Iterable[UnusualLaunch]) -> list[str]:
     """A sentence for each group of `alike`."""
-    return [f"{names(group)} {explanation(group)}" for group in alike(outside)]
+    return [f"{names(group)} {explanation(group)}" for group in group_alike(outside)]
 
 
 def _range(texts: Sequence[str]) -> str:

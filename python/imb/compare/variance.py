@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
-from imb.compare.usual import Ranks, Unusual, ranks_of, references_of, unusual
+from imb.compare.usual import Ranks, UnusualLaunch, launches_outside_dominant_state, ranks_of, references_of
 from imb.model.observations import METRICS, Key, Launch, Side, bytes_counted
 from imb.model.records import Result
 from imb.stats.arrays import LARGEST_LOG, Values
@@ -83,7 +83,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     half_width: float | None
     total: float | None
     mixed: int
-    unusual: list[Unusual]
+    launches_outside_dominant_state: list[UnusualLaunch]
 
     @property
     def dominates(self) -> VarianceComponent | None:
@@ -124,7 +124,7 @@ def parts_of(
 ) -> Variance:
     """The variance components of a sample set. `earlier` launches help to define the dominant state."""
     launches = list({launch.name: launch for launch in side.launches}.values())
-    away = unusual(launches, earlier)
+    away = launches_outside_dominant_state(launches, earlier)
     left_out = _left_out(launches, away)
     in_passes = any(row.passes for launch in launches for row in launch.rows.values())
     keys = side.all_keys()
@@ -144,12 +144,12 @@ def parts_of(
         certain=_is_certain(parts),
         half_width=known_median([row.half_width for row in rows]),
         total=known_median([row.total for row in rows]),
-        mixed=sum(not _of_one_state(row) for launch in launches for row in launch.rows.values()),
+        mixed=sum(not _is_of_one_state(row) for launch in launches for row in launch.rows.values()),
         unusual=away,
     )
 
 
-def _left_out(launches: Sequence[Launch], away: Sequence[Unusual]) -> set[tuple[str, Ranks]]:
+def _left_out(launches: Sequence[Launch], away: Sequence[UnusualLaunch]) -> set[tuple[str, Ranks]]:
     """Launches that are not compared with the others: those outside the dominant state, if others reached it."""
     left_out = {(each.launch, each.ranks) for each in away}
     reached = {
@@ -202,7 +202,7 @@ def _figures(
 def _figure(row: Result) -> tuple[float, float | None] | None:
     """The figure of a row in the fastest state that its launch saw."""
     time = _time(row)
-    return (math.log(time), _error(row)) if time and _of_one_state(row) else None
+    return (math.log(time), _error(row)) if time and _is_of_one_state(row) else None
 
 
 def _row(key: Key, launches: Sequence[Launch], figures: Figures) -> RowParts:
@@ -237,7 +237,7 @@ def _time(row: Result) -> float | None:
     return time if time is not None and 0 < time < math.inf else None
 
 
-def _of_one_state(row: Result) -> bool:
+def _is_of_one_state(row: Result) -> bool:
     """Whether the figures of a row are those of one state. If too few samples saw the fastest state, they are of all samples."""
     return row.passes is None or row.passes.reference_state
 

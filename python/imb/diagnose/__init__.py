@@ -69,7 +69,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
 )
 
 
-def without_result(name: str, failed: Sequence[FailedLaunch]) -> Diagnosis:
+def diagnose_failures(name: str, failed: Sequence[FailedLaunch]) -> Diagnosis:
     """Of launches that have no result."""
     return Diagnosis(
         side=name,

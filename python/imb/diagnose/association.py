@@ -46,7 +46,7 @@ def ranks_within(values: Values, groups: Groups) -> Values:
     return ranks
 
 
-def within(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
+def test_within_launch(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
     """The test of the samples of a launch, in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`:
     `ranks_within` of `beside_neighbors`; `groups`: number of its row. None: too few samples.
 
@@ -87,7 +87,7 @@ def _above_zero(values: Values) -> float | None:
     return float(stdtr(count - 1, -sums.mean() / (spread / np.sqrt(count))))
 
 
-def between(rates: Values, slowness: Values) -> float | None:
+def test_between_launches(rates: Values, slowness: Values) -> float | None:
     """The test of launches: correlation of values, by permutation of the launches. None: too few launches.
 
     Launches are interleaved, so under the null hypothesis all orders of them are equally likely. Values and not ranks: where

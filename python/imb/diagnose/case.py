@@ -74,7 +74,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.05
     load_drift: Annotated[float, Meta(description="relative change of computation speed during a row")] = 0.1
 
-    def with_values(self, words: Sequence[str]) -> Thresholds:
+    def apply_values(self, words: Sequence[str]) -> Thresholds:
         """These, changed by `NAME=VALUE`s. Raises ImbError."""
         changes: dict[str, float] = {}
         for word in words:

@@ -97,14 +97,16 @@ def disturbances(case: Case) -> Iterator[Finding]:
         inside = [
             candidate
             for of_launch in series
-            if (candidate := _within(cause, of_launch)) is not None
+            if (candidate := _summarize_within(cause, of_launch)) is not None
             and (
                 candidate.waited >= case.thresholds.cause
                 or (candidate.p <= OF_SAMPLES / tests and candidate.lost >= case.thresholds.cause)
             )
         ]
         over = [
-            _between(cause, [launch for launch in case.side.launches if launch.experiment() == kind])
+            _summarize_between(
+                cause, [launch for launch in case.side.launches if launch.experiment() == kind]
+            )
             for kind in kinds
         ]
         outside = [
@@ -175,14 +177,14 @@ def misplaced(launch: Launch) -> list[str]:
     ]
 
 
-def _within(cause: Cause, series: SampleSeries) -> Within | None:
+def _summarize_within(cause: Cause, series: SampleSeries) -> Within | None:
     counter = next((name for name in cause.counters if name in series.amounts), None)
     if counter is None:
         return None
     amounts = series.amounts[counter]
     times = association.beside_neighbors(series.times, series.groups)
     slowness = association.ranks_within(times, series.groups)
-    p = association.within(amounts, series.seconds, slowness, series.groups)
+    p = association.test_within_launch(amounts, series.seconds, slowness, series.groups)
     waited = 0.0
     if counter == "run_delay_seconds":
         waited = association.trimmed_share(series.most[counter], series.seconds)
@@ -214,7 +216,7 @@ def _within(cause: Cause, series: SampleSeries) -> Within | None:
     )
 
 
-def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
+def _summarize_between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
     common = [key for key in launches[0].rows if all(key in launch.rows for launch in launches)]
     evidence = [counters for launch in launches for key in common if (counters := launch.rows[key].evidence)]
     counter = _first(cause, evidence)
@@ -234,7 +236,7 @@ def _between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
     logs = np.log(times[:, positive])
     slowness = levels_of_launches(logs)
     rates = amounts / seconds
-    p = association.between(rates, slowness)
+    p = association.test_between_launches(rates, slowness)
     if p is None:
         return None
     order, third = np.argsort(rates, kind="stable"), max(len(launches) // 3, 1)

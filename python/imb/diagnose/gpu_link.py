@@ -69,7 +69,7 @@ def _finding(case: Case, best: Best, limit: Limit) -> Finding:
 
 def _limit(case: Case) -> Limit | str:
     """The smallest limit of all launches; or why it is not known."""
-    by_launch = [_of_launch(case, launch) for launch in case.side.launches]
+    by_launch = [_launch_limit(case, launch) for launch in case.side.launches]
     limits = [limit for limit in by_launch if isinstance(limit, Limit)]
     return (
         next(limit for limit in by_launch if isinstance(limit, str))
@@ -78,7 +78,7 @@ def _limit(case: Case) -> Limit | str:
     )
 
 
-def _of_launch(case: Case, launch: Launch) -> Limit | str:
+def _launch_limit(case: Case, launch: Launch) -> Limit | str:
     memory = options.memory(launch.run)
     if memory and launch.run.gpus is None and not of_managed(memory) and case.limits.gpu_link:
         case.note("whether ranks 0 and 1 use two GPUs of one host: the log does not have them; assumed")
@@ -92,7 +92,7 @@ def _of_launch(case: Case, launch: Launch) -> Limit | str:
     if both_of_device(memory) and same_gpu(first, second):
         return "ranks 0 and 1 use one GPU, so no message passes its link"
     if first.host != second.host:
-        return _between_hosts(case)
+        return _host_pair_limit(case)
     if case.limits.gpu_link:
         return Limit(case.limits.gpu_link, "--gpu-link")
     gpus = [gpu for device in (first, second) if (gpu := gpu_of(launch.facts.get("conditions"), device))]
@@ -112,7 +112,7 @@ def _of_launch(case: Case, launch: Launch) -> Limit | str:
     return Limit(slowest.link.rate, f"this PCIe link ({str(slowest.link).removeprefix('PCIe ')})")
 
 
-def _between_hosts(case: Case) -> Limit | str:
+def _host_pair_limit(case: Case) -> Limit | str:
     """Messages pass the links of both GPUs, and the network."""
     link, gpu_link = case.limits.link, case.limits.gpu_link
     if not link or not gpu_link:

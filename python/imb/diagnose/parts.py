@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imb.compare.usual import alike, explanation, names
+from imb.compare.usual import explanation, group_alike, names
 from imb.compare.variance_text import advice, verdict
 from imb.diagnose.case import Case, Finding
 from imb.model.units import counted
@@ -12,7 +12,7 @@ from imb.model.units import counted
 
 def usual_state(case: Case) -> Iterator[Finding]:
     """Launches in passes whose fastest state is slower than the dominant state."""
-    for group in alike(case.variance.unusual):
+    for group in group_alike(case.variance.unusual):
         yield Finding(
             level="warning",
             rule="usual-state",

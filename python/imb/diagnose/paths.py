@@ -35,7 +35,11 @@ def used(case: Case) -> Iterator[Finding]:
             yield _several(placement, by_name)
         for same in by_name.values():
             launch, way = same[0]
-            problem = _within(launch, way) if placement == "intra-node" else _between(launch, way)
+            problem = (
+                _advice_within_host(launch, way)
+                if placement == "intra-node"
+                else _advice_between_hosts(launch, way)
+            )
             if problem:
                 yield _finding(problem[0], problem[1], launch, way, len(same), len(case.side.launches))
 
@@ -54,7 +58,7 @@ def offered_interfaces(launch: Launch) -> list[Interface]:
     return offered
 
 
-def _within(launch: Launch, way: Way) -> tuple[str, str] | None:
+def _advice_within_host(launch: Launch, way: Way) -> tuple[str, str] | None:
     """Title and advice, where messages within a host passed interfaces."""
     names = list(way.interfaces)
     if not names:
@@ -67,7 +71,7 @@ def _within(launch: Launch, way: Way) -> tuple[str, str] | None:
     )
 
 
-def _between(launch: Launch, way: Way) -> tuple[str, str] | None:
+def _advice_between_hosts(launch: Launch, way: Way) -> tuple[str, str] | None:
     """Title and advice, where messages between hosts left interfaces idle that are faster or as fast."""
     offered = offered_interfaces(launch)
     carrying = [interface for interface in offered if interface.name in way.interfaces]
@@ -109,7 +113,7 @@ def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launc
     return Finding(
         level="warning",
         rule="path",
-        where=_where(way.placement),
+        where=_placement_phrase(way.placement),
         found=f"{title}{in_launches}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
         f"{counted(way.rows, 'row')} asked for ({way.share:.0%} in the median row)"
         + (f"; {reported}" if reported else "")
@@ -132,7 +136,7 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
     return Finding(
         level="warning",
         rule="path",
-        where=_where(placement),
+        where=_placement_phrase(placement),
         found="launches took different paths: "
         + ", ".join(
             f"{name} in {number}" for name, number in sorted(counts.items(), key=lambda item: -item[1])
@@ -143,7 +147,7 @@ def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Fi
     )
 
 
-def _where(placement: str) -> str:
+def _placement_phrase(placement: str) -> str:
     return "messages within a host" if placement == "intra-node" else "messages between hosts"
 
 

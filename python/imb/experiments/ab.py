@@ -33,7 +33,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
 
     def judge(self, executed: SessionEnd) -> Comparison:
         from imb.compare.comparison import CompareSettings, compare
-        from imb.experiments.peers import earlier
+        from imb.experiments.peers import comparable_launches
         from imb.model.observations import of_variant
         from imb.store.names import side_of
 
@@ -56,7 +56,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
         launches = [launch for side in sides for launch in side.launches]
         settings = CompareSettings(metric=options.metric, relevant=options.relevant)
         with explained(f"comparing {counted(len(launches), 'launch')}"):
-            comparison = compare(sides[0], sides[1], settings, earlier(self.archive, launches))
+            comparison = compare(sides[0], sides[1], settings, comparable_launches(self.archive, launches))
         if comparison.sequential:
             looks = msgspec.structs.replace(comparison.sequential, stopped=executed.stopped)
             comparison = msgspec.structs.replace(comparison, sequential=looks)

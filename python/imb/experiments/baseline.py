@@ -69,7 +69,7 @@ def check_of(
     archive: Archive, settings: CheckSettings, results: Side, old: Side | None = None
 ) -> CheckedResults:
     """The check of `results`; `old`: the baseline's settings, measured again. Raises ImbError."""
-    from imb.experiments.peers import earlier
+    from imb.experiments.peers import comparable_launches
     from imb.history import baseline_check
     from imb.model.baselines import machine_of, placement_of
     from imb.store import baseline_versions
@@ -86,7 +86,7 @@ def check_of(
         results,
         settings.tolerances,
         old=old,
-        earlier=earlier(archive, launches),
+        earlier=comparable_launches(archive, launches),
         force=settings.force,
         assume_one_session=settings.assume_one_session,
         assume_stable=settings.assume_stable,
@@ -109,7 +109,7 @@ def print_check(checked: CheckedResults, settings: CheckSettings, *, complete: b
             junit.Suite(
                 f"imb baseline check {judged.name}, {comparison.settings.metric}",
                 comparison.verdict,
-                junit.of_comparison(comparison, checked.results),
+                junit.comparison_cases(comparison, checked.results),
             )
             for comparison in judged.comparisons
         ]

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
 
 
-def earlier(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
+def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
     """Launches in passes in the archive that are not among these, which are also there, on the same hosts, with the same MPI, number of ranks and memory: of each such kind the
     newest, MOST of them."""
-    stored = {name[:SHORT] for name in archive.ids()} if any(map(_in_passes, launches)) else set()
+    stored = {name[:SHORT] for name in archive.ids()} if any(map(_measured_in_passes, launches)) else set()
     # What is printed of a file does not depend on what the archive has.
     kinds = {
-        _kind(launch) for launch in launches if launch.name.partition("#")[0] in stored and _in_passes(launch)
+        _kind(launch)
+        for launch in launches
+        if launch.name.partition("#")[0] in stored and _measured_in_passes(launch)
     }
     if not kinds:
         return []
@@ -53,10 +55,10 @@ def variance_of(archive: Archive, side: Side) -> Variance:
     """The variance components of a sample set, with earlier launches of the archive."""
     from imb.compare.variance import parts_of
 
-    return parts_of(side, earlier=earlier(archive, side.launches))
+    return parts_of(side, earlier=comparable_launches(archive, side.launches))
 
 
-def _in_passes(launch: Launch) -> bool:
+def _measured_in_passes(launch: Launch) -> bool:
     return launch.passes() != "one burst"
 
 

@@ -49,11 +49,11 @@ class Rounds(Experiment[S, R]):
 
     def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
         if turn is not None:
-            return Next(stop=self._before_round(plan, over, turn, say))
+            return Next(stop=self._examine_round(plan, over, turn, say))
         stop = self._stops(plan, plan.until.design.most, over, say) if plan.until else None
-        return Next(with_repeats(self.archive, plan, over, say), stop)
+        return Next(add_repeats(self.archive, plan, over, say), stop)
 
-    def _before_round(self, plan: Plan, over: Sequence[Done], turn: int, say: Say) -> str | None:
+    def _examine_round(self, plan: Plan, over: Sequence[Done], turn: int, say: Say) -> str | None:
         """Why a round is not launched, which is also printed; None: it is launched."""
         if plan.until is None or turn == self._round:
             return None
@@ -96,14 +96,14 @@ class Rounds(Experiment[S, R]):
     def _look(self, plan: Plan, over: Iterable[Done]) -> Look:
         """All variants against the first. Raises ImbError where two cannot be compared."""
         from imb.compare.comparison import CompareSettings, compare
-        from imb.experiments.peers import earlier
+        from imb.experiments.peers import comparable_launches
 
         assert plan.until is not None
         settings = CompareSettings(metric=plan.until.metric, relevant=plan.until.relevant)
         first, *others = self._sides(plan, list(over))
         if self._earlier is None:
             # Read once: the earlier launches do not change from look to look.
-            self._earlier = earlier(
+            self._earlier = comparable_launches(
                 self.archive, [*first.launches, *(launch for other in others for launch in other.launches)]
             )
         comparisons = [compare(first, other, settings, self._earlier) for other in others]
@@ -137,13 +137,13 @@ class Rounds(Experiment[S, R]):
         return self._launches_by_run[run]
 
 
-def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done], say: Say) -> Plan | None:
+def add_repeats(archive: Archive, plan: Plan, over: Sequence[Done], say: Say) -> Plan | None:
     """The plan, with launches that are repeated at its end; a line names them. None: there are none, or the plan has them
     already."""
     by_number = {ended.number: ended for ended in over}
     if not plan.repeats or any(item.repeats for item in plan.items) or len(by_number) < len(plan.items):
         return None
-    from imb.compare.repeat_choice import to_repeat
+    from imb.compare.repeat_choice import choose_repeats
     from imb.store.names import launches_in
 
     measured = {
@@ -154,7 +154,7 @@ def with_repeats(archive: Archive, plan: Plan, over: Sequence[Done], say: Say) -
     batches = [
         items for items in launch_batches(plan, plan.items) if all(item.number in measured for item in items)
     ]
-    indices = to_repeat(
+    indices = choose_repeats(
         [[launch for item in items for launch in measured[item.number]] for items in batches],
         [launch for launches in measured.values() for launch in launches],
         plan.repeats,

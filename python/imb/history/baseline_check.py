@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from imb.compare.comparison import BandEffect, CompareSettings, Comparison, Effect, Verdict, compare
-from imb.compare.effects import together
-from imb.compare.pairing import counted_as
+from imb.compare.effects import overall_verdict
+from imb.compare.pairing import counted_sessions
 from imb.compare.session_bound import FACTOR
 from imb.history import prediction
 from imb.history.sessions import HistorySettings, levels_by_session
@@ -95,7 +95,7 @@ def check(
         machine=baseline.machine,
         warnings=warnings,
         comparisons=[
-            _with_remedy(
+            _add_remedy(
                 _predicted(
                     compare(
                         reference,
@@ -122,7 +122,7 @@ def check(
 def _predicted(comparison: Comparison, reference: Side, side: Side) -> Comparison:
     """The comparison; if it is inconclusive because the results have too few sessions, it is judged by the prediction interval of the
     sessions of the baseline (imb.history.prediction), if these are enough."""
-    sessions = [_by_session(each) for each in (reference, side)]
+    sessions = [_group_by_session(each) for each in (reference, side)]
     if comparison.inconclusive is None or None in sessions:
         return comparison
     before, after = (of_side or {} for of_side in sessions)
@@ -157,7 +157,7 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
             note += f", with {2 * len(before)} sessions of A below {_percent(fewer)}; --with-old finds smaller ones in one session"
     return msgspec.structs.replace(
         comparison,
-        verdict=together([band.effect for band in bands], [], settings.relevant),
+        verdict=overall_verdict([band.effect for band in bands], [], settings.relevant),
         settings=msgspec.structs.replace(settings, false_discovery=FALSE_CHECK),
         bands=bands,
         unit="session",
@@ -170,10 +170,10 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
     )
 
 
-def _by_session(side: Side) -> dict[str, list[Launch]] | None:
+def _group_by_session(side: Side) -> dict[str, list[Launch]] | None:
     """Launches with rows by session; None where a session is not known."""
     sessions: dict[str, list[Launch]] = {}
-    for launch, session in zip(side.launches, counted_as(side), strict=True):
+    for launch, session in zip(side.launches, counted_sessions(side), strict=True):
         if session is None:
             return None
         if launch.rows:
@@ -200,12 +200,12 @@ def _effect(old: Effect, size: float, limit: float, half: float, settings: Compa
     )  # fmt: skip
 
 
-def _with_remedy(comparison: Comparison, reference: Side) -> Comparison:
+def _add_remedy(comparison: Comparison, reference: Side) -> Comparison:
     """The comparison with a note on what this check can detect, and on what helps if sessions differ: more sessions of the baseline, or the
     old build or setting measured again beside the new one."""
     if comparison.inconclusive is None:
         return comparison
-    sessions = _by_session(reference) or {}
+    sessions = _group_by_session(reference) or {}
     settings = HistorySettings(metric=comparison.settings.metric, bands=comparison.settings.bands)
     finds = (
         f"this check finds bands {FACTOR:g} times as slow, no smaller slowdown"

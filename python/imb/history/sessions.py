@@ -16,7 +16,7 @@ import numpy as np
 from imb.compare.bands import members_of
 from imb.compare.comparison import BANDS, Band
 from imb.compare.condition_diff import Difference, differences
-from imb.compare.pairing import began, date_of, firsts_within_reach, session_of
+from imb.compare.pairing import date_of, firsts_within_reach, session_of, start_time
 from imb.history import prediction, steps
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, refuse_unknown_metric
@@ -165,7 +165,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
                 _event(sessions, at, until or None, sorted(changes, key=lambda change: change.speed))
             )
         drifts = [_change(places[drift.series], drift) for drift in detected.drifts]
-        notes += _not_controlled(detected)
+        notes += _error_rate_caveats(detected)
     else:
         notes.append(f"{counted(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
     newest, limit = _newest(levels, detected, list(members), settings)
@@ -202,7 +202,9 @@ def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
     """Launches with rows, each once, by session, both in the order of time; and how many have no date. Sessions
     that begin within APART of the first count as one, as in comparisons, and so do launches without a session."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
-    dated = sorted(((when, launch) for launch in once if (when := began(launch))), key=lambda pair: pair[0])
+    dated = sorted(
+        ((when, launch) for launch in once if (when := start_time(launch))), key=lambda pair: pair[0]
+    )
     times: dict[str, datetime] = {}
     for when, launch in dated:
         times.setdefault(session_of(launch) or "", when)
@@ -257,7 +259,7 @@ def _change(series: tuple[tuple[Key, Band], list[int]], change: steps.Step | ste
     return Change(curve=curve, band=band, rows=len(rows), speed=speed, low=low, high=high)
 
 
-def _not_controlled(detected: steps.Detected) -> Iterator[str]:
+def _error_rate_caveats(detected: steps.Detected) -> Iterator[str]:
     """Why the error rate of steps does not hold for this history."""
     if detected.correlation >= CORRELATED:
         yield (

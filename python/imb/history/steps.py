@@ -147,7 +147,7 @@ def correlation_of(logs: Values) -> float:
     for series in logs.T:
         finite = series[np.isfinite(series)]
         if len(finite) >= FEWEST and finite.std() > LEAST_SPREAD:
-            lag_1, lag_2 = (_without_largest(np.abs(finite[lag:] - finite[:-lag])) for lag in (1, 2))
+            lag_1, lag_2 = (_mean_without_largest(np.abs(finite[lag:] - finite[:-lag])) for lag in (1, 2))
             if lag_1 > 0 and lag_2 > 0:
                 ratios.append(np.log(lag_2 / lag_1))
     if not ratios:
@@ -156,7 +156,7 @@ def correlation_of(logs: Values) -> float:
     return float(np.clip(likely + len(logs) ** -0.5, 0.0, _MOST_CORRELATED))
 
 
-def _without_largest(values: Values) -> float:
+def _mean_without_largest(values: Values) -> float:
     return float(np.sort(values)[: max(1, int(0.9 * len(values)))].mean())
 
 

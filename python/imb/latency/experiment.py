@@ -76,10 +76,12 @@ class LatencyExperiment(Experiment[NoSettings, Latencies]):
 
 def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
     """Print a warning on standard error where the latency was disturbed, with the disturbances."""
-    from imb.compare.usual import sentences_of, unusual
-    from imb.experiments.peers import earlier
+    from imb.compare.usual import launches_outside_dominant_state, sentences_of
+    from imb.experiments.peers import comparable_launches
 
-    disturbances = sentences_of(unusual(launches, earlier(archive, launches)))
+    disturbances = sentences_of(
+        launches_outside_dominant_state(launches, comparable_launches(archive, launches))
+    )
     if (half_width := _half_width(rows)) is not None and half_width > WIDE:
         disturbances.append(f"the interval is wider than +-{as_percent(WIDE, 0)}")
     if disturbances:

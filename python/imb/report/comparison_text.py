@@ -129,7 +129,7 @@ def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
         return f"{b} is as fast as {a}" + (f"; {undecided}" if undecided else "")
     if comparison.states and comparison.states.maybe_slower:
         return f"Inconclusive: fewer launches of {b} were in the fast state"
-    faster = _where(comparison, "faster")
+    faster = _places_of(comparison, "faster")
     return (
         f"Inconclusive: {b} is faster in {faster}; elsewhere a slowdown is not excluded"
         if faster
@@ -139,19 +139,19 @@ def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
 
 def _changed(comparison: Comparison, a: str, b: str) -> str:
     """In which bands B is slower, and in which faster."""
-    slower, faster = _where(comparison, "slower"), _where(comparison, "faster")
+    slower, faster = _places_of(comparison, "slower"), _places_of(comparison, "faster")
     if comparison.verdict == "mixed" and slower and faster:
         return f"Mixed: {b} is faster than {a} in {faster}, slower in {slower}"
     word, where = ("faster", faster) if comparison.verdict == "faster" else ("slower", slower)
     if not where:  # the shares of launches in the fast state decided
         return f"{b} is {word} than {a}"
-    opposite = _where(comparison, "slightly faster" if word == "slower" else "slightly slower")
+    opposite = _places_of(comparison, "slightly faster" if word == "slower" else "slightly slower")
     return f"{b} is {word} than {a} in {where}" + (
         f"; slightly {'faster' if word == 'slower' else 'slower'} in {opposite}" if opposite else ""
     )
 
 
-def _where(comparison: Comparison, word: str) -> str:
+def _places_of(comparison: Comparison, word: str) -> str:
     """Bands (without one, rows) that are `word`, and the largest difference: `4 bands up to 256 KiB (most: Bcast, 1-32 bytes, 12 % faster)`."""
     bands = [band for band in comparison.bands if word_of(band.effect.verdict, band.effect.speed) == word]
     rows = [row for row in comparison.rows if word_of(row.effect.verdict, row.effect.speed) == word]
@@ -318,7 +318,7 @@ def _print_rows(screen: Screen, comparison: Comparison, all_rows: bool) -> None:
     screen.line()
     if not rows:
         screen.line(
-            f"{_without_change(comparison)}; --rows lists {'it' if len(comparison.rows) == 1 else 'them'}."
+            f"{_unchanged_line(comparison)}; --rows lists {'it' if len(comparison.rows) == 1 else 'them'}."
         )
         return
     title = "Rows" if all_rows else f"Rows that changed; --rows lists all {len(comparison.rows)}"
@@ -341,7 +341,7 @@ def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str,
     return str(row), figure(row.a, comparison), figure(row.b, comparison), percent(row.b / row.a)
 
 
-def _without_change(comparison: Comparison) -> str:
+def _unchanged_line(comparison: Comparison) -> str:
     """The line in place of rows, where none is called different. In an inconclusive comparison it has the number of rows by verdict or, where
     rows could not be judged, the largest ratio."""
     number = counted(len(comparison.rows), "row")

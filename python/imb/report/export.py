@@ -138,7 +138,7 @@ def _samples_of(parsed: Records, name: str) -> pa.Table:
         elif isinstance(record, Sample) and (row := places.get(record.row)):
             for field in _OF_ROW:
                 columns[field].append(getattr(row, field))
-            for field, value in _of_sample(record).items():
+            for field, value in _sample_fields(record).items():
                 columns[field].append(value)
     types = {**_OF_ROW, **_OF_SAMPLE}
     count = len(columns["bytes"])
@@ -146,7 +146,7 @@ def _samples_of(parsed: Records, name: str) -> pa.Table:
     return pa.table({"run": pa.array([name] * count, pa.string()), **arrays})
 
 
-def _of_sample(sample: Sample) -> dict[str, Any]:
+def _sample_fields(sample: Sample) -> dict[str, Any]:
     evidence = sample.evidence or Evidence()
     cells: dict[str, Any] = {"pass": sample.pass_}
     for name in Evidence.COUNTERS:

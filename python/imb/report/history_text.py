@@ -55,7 +55,7 @@ def history_text(history: History) -> str:
 def _blocks(events: Sequence[ChangePoint], history: History) -> list[str]:
     lines = []
     for event in events:
-        lines += ["", f"{_direction(event)} from {_where(event)}{_end(event, history)}"]
+        lines += ["", f"{_direction(event)} from {_place_of(event)}{_end(event, history)}"]
         lines += [f"  {_series(change)}: {change_amount(change)}" for change in event.changes[:MOST]]
         if len(event.changes) > MOST:
             lines.append(f"  and {len(event.changes) - MOST} more: --format json")
@@ -105,7 +105,7 @@ def findings(history: History) -> list[dict[str, str]]:
         {
             "level": "warning" if "slower" in _direction(event) and event.until is None else "information",
             "rule": "step" if event.until is None else "past",
-            "where": f"{_direction(event)} from {_where(event)}{_end(event, history)}",
+            "where": f"{_direction(event)} from {_place_of(event)}{_end(event, history)}",
             "found": "; ".join(
                 f"{_series(change)}: {change_amount(change)}" for change in event.changes[:MOST]
             )
@@ -174,7 +174,7 @@ def charted(history: History) -> dict[str, Any]:
         "dated": True,
         "no_changes": "No change of level, but the newest session stands out: see the findings."
         if history.newest
-        else without_changes([history]),
+        else no_changes_text([history]),
         "changes": [
             {
                 "side": "A",
@@ -203,7 +203,7 @@ def _direction(event: ChangePoint) -> str:
     return " and ".join(words)
 
 
-def _where(event: ChangePoint) -> str:
+def _place_of(event: ChangePoint) -> str:
     return f"session {event.session + 1}: run {event.run}, {_minute(event.date)} (last run before: {event.before})"
 
 

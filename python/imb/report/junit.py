@@ -67,7 +67,7 @@ def document(suites: Iterable[Suite]) -> bytes:
     return text + b"\n"
 
 
-def of_comparison(comparison: Comparison, b: Side | None = None) -> list[TestCase]:
+def comparison_cases(comparison: Comparison, b: Side | None = None) -> list[TestCase]:
     """Cases of the whole comparison, of bands, of rows, and of rows that launches of B could not measure."""
     cases = [
         TestCase(
@@ -78,9 +78,9 @@ def of_comparison(comparison: Comparison, b: Side | None = None) -> list[TestCas
         )
     ]
     cases += [
-        _of_effect(band.curve, f"{band.curve}, {band.band.title}", band.effect) for band in comparison.bands
+        _effect_case(band.curve, f"{band.curve}, {band.band.title}", band.effect) for band in comparison.bands
     ]
-    cases += [_of_effect(row.key, str(row), row.effect) for row in comparison.rows]
+    cases += [_effect_case(row.key, str(row), row.effect) for row in comparison.rows]
     failures = {
         key: failure for launch in (b.launches if b else ()) for key, failure in launch.failures.items()
     }
@@ -96,7 +96,7 @@ def of_comparison(comparison: Comparison, b: Side | None = None) -> list[TestCas
     return cases
 
 
-def _of_effect(key: Key, name: str, effect: Effect) -> TestCase:
+def _effect_case(key: Key, name: str, effect: Effect) -> TestCase:
     outcome = _OUTCOMES.get(effect.verdict, "passed")
     return TestCase(_group(key), name, outcome, f"{effect.verdict}: speedup {cell(effect)}")
 

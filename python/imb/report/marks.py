@@ -74,7 +74,7 @@ def bracketed(effect: Effect) -> str:
         return ""
     if not estimable(interval.low, interval.high):
         return NOT_ESTIMABLE
-    return between(interval.low, interval.high) + (
+    return interval_text(interval.low, interval.high) + (
         "" if interval.confidence is None else f" {interval.confidence:.3g} %"
     )
 
@@ -89,7 +89,7 @@ def has_both_ends(low: float, high: float) -> bool:
     return low >= _LEAST and high <= 1 / _LEAST
 
 
-def between(low: float, high: float) -> str:
+def interval_text(low: float, high: float) -> str:
     """The only notation of an interval of a speedup: `[0.88, 0.92]`, or that it cannot be estimated."""
     return f"[{factor(low)}, {factor(high)}]" if estimable(low, high) else NOT_ESTIMABLE
 

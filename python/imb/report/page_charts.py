@@ -31,7 +31,10 @@ def drawn(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[s
     templates = {"lengths": {theme: template(theme, _lines_over_length(theme)) for theme in THEMES}}
     if history:
         shown.append(
-            {"template": "history", "layouts": [_over_time(history, curve) for curve in history["curves"]]}
+            {
+                "template": "history",
+                "layouts": [_history_layout(history, curve) for curve in history["curves"]],
+            }
         )
         templates["history"] = {theme: template(theme, _lines_over_time(theme, history)) for theme in THEMES}
     return {
@@ -110,7 +113,7 @@ def _line(x: Sequence[float], panel: Panel, line: ChartLine) -> dict[str, Any]:
 def _axes(layout: Layout, panel: Panel) -> dict[str, Any]:
     first, last = math.log10(_place(layout.x[0])), math.log10(_place(layout.x[-1]))
     span = (first - 0.15, last + 0.15)
-    ticks = _with_room(layout.x if len(layout.x) <= 6 else _LENGTHS, span)
+    ticks = _lengths_with_room(layout.x if len(layout.x) <= 6 else _LENGTHS, span)
     return {
         "xaxis": {
             "type": "log",
@@ -157,7 +160,7 @@ def _place(n: int | None) -> float:
     return float(n) if n else 0.5
 
 
-def _with_room(lengths: Sequence[int | None], span: tuple[float, float]) -> list[int]:
+def _lengths_with_room(lengths: Sequence[int | None], span: tuple[float, float]) -> list[int]:
     """Lengths whose labels have room on the axis. `span`: decimal logarithms of its ends."""
     kept: list[int] = []
     for n in (length or 0 for length in lengths):
@@ -168,7 +171,7 @@ def _with_room(lengths: Sequence[int | None], span: tuple[float, float]) -> list
     return kept
 
 
-def _over_time(history: dict[str, Any], curve: dict[str, Any]) -> dict[str, Any]:
+def _history_layout(history: dict[str, Any], curve: dict[str, Any]) -> dict[str, Any]:
     """A layout with one chart: a trace per band and side, as `_lines_over_time` has them; a dashed line per new level."""
     sides, dated = history["sides"], history["dated"]
     traces: list[dict[str, Any]] = []

@@ -127,14 +127,14 @@ def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> lis
     ]
     keys = list(dict.fromkeys(key for side in sides for key in side.all_keys()))
     sections = []
-    for number, (title, keys_by_layout) in enumerate(_by_benchmark(keys).items()):
+    for number, (title, keys_by_layout) in enumerate(_group_by_benchmark(keys).items()):
         layouts = []
         for label, rows in keys_by_layout.items():
             panels = _measured(sides, rows)
             if effects:
                 panels.append(_speeds(effects, rows))
             layouts.append(Layout(label=label, x=[key.bytes for key in rows], panels=panels))
-        sections.append(Section(id=f"b{number}", title=title, layouts=_with_all_charts(layouts)))
+        sections.append(Section(id=f"b{number}", title=title, layouts=_pad_charts(layouts)))
     return sections
 
 
@@ -142,7 +142,7 @@ def compared_sections(comparison: Comparison) -> list[Section]:
     """A section for each benchmark of a comparison."""
     by_key = {row.key: row for row in comparison.rows if not row.quantile}
     sections = []
-    for number, (title, keys_by_layout) in enumerate(_by_benchmark(list(by_key)).items()):
+    for number, (title, keys_by_layout) in enumerate(_group_by_benchmark(list(by_key)).items()):
         layouts = []
         for label, keys in keys_by_layout.items():
             rows = [by_key[key] for key in keys]
@@ -155,7 +155,7 @@ def compared_sections(comparison: Comparison) -> list[Section]:
     return sections
 
 
-def _by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
+def _group_by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
     """Title (benchmark and mode) -> layout -> keys, shortest first."""
     keys = list(keys)
     several = {
@@ -226,7 +226,7 @@ def _panel(
             continue
         low, middle, high = _percentiles(values)
         if alone and title != "Overlap":
-            low, high = _within(side.launches[0], keys, middle, falls=title != "Time")
+            low, high = _pass_intervals(side.launches[0], keys, middle, falls=title != "Time")
         series.append(
             ChartLine(
                 name=_named(number, side),
@@ -241,7 +241,7 @@ def _panel(
     return Panel(title=title, unit=unit, series=series, interval=interval, legend=len(sides) > 1)
 
 
-def _within(
+def _pass_intervals(
     launch: Launch, keys: Sequence[Key], middle: Sequence[float | None], *, falls: bool
 ) -> tuple[list[float | None], list[float | None]]:
     """The interval of each figure over the passes of its launch, low and high; None: not in passes, or not known. `falls`:
@@ -316,7 +316,7 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     )
 
 
-def _with_all_charts(layouts: list[Layout]) -> list[Layout]:
+def _pad_charts(layouts: list[Layout]) -> list[Layout]:
     """The layouts of a section, all with the charts of the one that has most; a chart without figures is empty."""
     most = max(layouts, key=lambda layout: len(layout.panels)).panels
     for layout in layouts:

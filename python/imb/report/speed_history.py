@@ -23,7 +23,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     a new level begins. None where no side has five launches."""
     if max(len(side.launches) for side in sides) < 5:
         return None
-    ordered = [_by_date(side) for side in sides]
+    ordered = [_sort_by_date(side) for side in sides]
     dated = all(launch.run.date for side in ordered for launch in side.launches)
     groups: dict[Key, dict[Band, list[Key]]] = {}
     for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
@@ -67,7 +67,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
         "first": first,
         "dated": dated,
         "changes": changes[:40],
-        "no_changes": without_changes(histories),
+        "no_changes": no_changes_text(histories),
         "sides": [
             {
                 "letter": letter(number),
@@ -104,7 +104,7 @@ def _changes(judged: History | None, curve: Key, band: Band, side: Side) -> list
     return [number for number, launch in enumerate(side.launches) if launch.name in runs]
 
 
-def without_changes(histories: Sequence[History | None]) -> str:
+def no_changes_text(histories: Sequence[History | None]) -> str:
     """The text in place of an empty table of changes."""
     if any(each is None or each.verdict == "too little history" for each in histories):
         return f"Changes of level are found in histories of {FEWEST} sessions or more, with dates."
@@ -137,6 +137,6 @@ def _change_rows(
     return rows
 
 
-def _by_date(side: Side) -> Side:
+def _sort_by_date(side: Side) -> Side:
     launches = sorted(side.launches, key=lambda launch: launch.run.date or "")
     return Side(name=side.name, launches=launches)

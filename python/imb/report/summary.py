@@ -11,7 +11,7 @@ import numpy as np
 
 from imb.compare.bands import NO_LENGTH, band_of
 from imb.compare.comparison import BANDS, Band, Comparison, Effect, RowEffect
-from imb.compare.condition_diff import Difference, of_each_launch, order, values_of
+from imb.compare.condition_diff import Difference, order, values_of, varies_per_launch
 from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
 from imb.model.units import and_more, as_percent, counted, decimal, size, unit_of
@@ -173,7 +173,7 @@ def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
     rows = []
     for id in sorted({id for values in of_sides for id in values}, key=order):
         cells = [values.get(id, []) for values in of_sides]
-        if of_each_launch(id, [value for values in cells for value in values], launches):
+        if varies_per_launch(id, [value for values in cells for value in values], launches):
             continue
         differs = len({value for values in cells for value in values}) > 1 or not all(cells)
         if differs or id in BY_ID or not id.startswith("options."):

@@ -39,7 +39,7 @@ _ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") 
 _ASCII |= dict.fromkeys(map(ord, "┌┐└┘├┤┬┴┼"), "+") | dict.fromkeys(range(0x2580, 0x25A0), "*")
 
 
-def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+def _escape_to_ascii(error: UnicodeError) -> tuple[str, int]:
     """Other characters become JSON's escapes, so that JSON stays JSON."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end].translate(_ASCII)
@@ -47,7 +47,7 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 IN_ASCII = "imb.in_ascii"  # a handler of errors of encoding
-codecs.register_error(IN_ASCII, _in_ascii)
+codecs.register_error(IN_ASCII, _escape_to_ascii)
 
 
 def say(*lines: str, err: bool = False) -> None:

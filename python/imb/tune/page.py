@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from imb.model.units import counted, size
-from imb.report.marks import between
+from imb.report.marks import interval_text
 from imb.report.page import made_at, rendered
 from imb.tune.cells import DEFAULT
 from imb.tune.search import CellResult, Tuned
@@ -57,7 +57,7 @@ def _cell(outcome: CellResult | None) -> dict[str, str] | None:
         return None
     judged, sub = outcome.judged, ""
     if judged and judged.pairs and (outcome.chosen != DEFAULT or outcome.tried != DEFAULT):
-        sub = f"{judged.speedup:.2f}x {between(judged.low, judged.high)}"
+        sub = f"{judged.speedup:.2f}x {interval_text(judged.low, judged.high)}"
     if outcome.chosen == DEFAULT:
         shade = "l2" if judged and judged.verdict == "slower" else ""
         return {

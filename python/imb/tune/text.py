@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from imb.model.units import as_percent, counted, size
-from imb.report.marks import between, estimable
+from imb.report.marks import estimable, interval_text
 from imb.tune.cells import DEFAULT
 from imb.tune.search import FAILED, FAMILY, CellResult, Tuned
 
@@ -73,7 +73,7 @@ def rows(result: Tuned, *, every: bool) -> Iterator[list[str]]:
             else f"({outcome.estimate:.2f}x)"
             if outcome.tried != DEFAULT
             else "",
-            between(judged.low, judged.high) if judged else "",
+            interval_text(judged.low, judged.high) if judged else "",
             str(judged.pairs) if judged else "",
             _verdict(outcome),
         ]
