@@ -37,9 +37,9 @@ __all__ = [
     "Model",
     "Thresholds",
     "diagnose",
+    "diagnose_failures",
     "rate",
     "threshold_descriptions",
-    "without_result",
 ]  # fmt: skip
 
 RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (

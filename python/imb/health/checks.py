@@ -144,7 +144,7 @@ def save(path: Path, kept: HealthFile, before: HealthFile | None) -> None:
 
 
 def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
-    """Launches once, for `timeout` seconds at most, and the time that it takes to end. Raises NotMeasured, OSError."""
+    """Launches once, for `timeout` seconds at most, and the time that it takes to end. Raises MeasurementError, OSError."""
     program = executable(Path(kept.programs), kept.component)
     if not os.access(program, os.X_OK):
         raise NotMeasured(missing_program(program))

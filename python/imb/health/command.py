@@ -461,14 +461,14 @@ def _launch(path: Path, kept: HealthFile, check: HealthCheck, deadline: float) -
 
 
 def _refuse_other_host(path: Path, kept: HealthFile) -> None:
-    """Raises OtherConditions where the sessions are of another host."""
+    """Raises ChangedConditions where the sessions are of another host."""
     import socket
 
     _refuse_changed(path, {"host": (kept.host, socket.gethostname())})
 
 
 def _refuse_other_launch(path: Path, kept: HealthFile, launch: HealthLaunch) -> None:
-    """Raises OtherConditions where the sessions are of another MPI, or of other settings of its transports."""
+    """Raises ChangedConditions where the sessions are of another MPI, or of other settings of its transports."""
     from imb.health import checks
 
     compared = {"MPI": (kept.library, launch.library)}

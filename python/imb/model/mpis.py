@@ -120,7 +120,7 @@ class MpiLibrary:
         """What follows the launcher; `major`: its version's first number."""
         raise NotImplementedError(self.key)
 
-    def without_secrets(
+    def split_secrets(
         self, group: list[str], is_secret: Callable[[str], bool]
     ) -> tuple[list[str], dict[str, str]]:
         """An option with its values, less the values of secret variables; and those variables."""
@@ -224,7 +224,7 @@ class OpenMpi(MpiLibrary):
             words += [*([":"] if rank else []), "-n", "1", "taskset", "-c", cpu, *program]
         return words
 
-    def without_secrets(
+    def split_secrets(
         self, group: list[str], is_secret: Callable[[str], bool]
     ) -> tuple[list[str], dict[str, str]]:
         option, values = group[0].lstrip("-"), group[1:]
@@ -295,7 +295,7 @@ class Hydra(MpiLibrary):
         """Arguments and variables that pin ranks."""
         raise NotImplementedError(self.key)
 
-    def without_secrets(
+    def split_secrets(
         self, group: list[str], is_secret: Callable[[str], bool]
     ) -> tuple[list[str], dict[str, str]]:
         option, values = group[0].lstrip("-"), group[1:]

@@ -37,7 +37,7 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class Launcher(Protocol):
-    def without_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
+    def split_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
         """An option with its values, less the values of secret variables; and those variables."""
 
     def command(
@@ -58,8 +58,8 @@ class Mpiexec:
             )
         self.mpi = mpi
 
-    def without_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
-        return self.mpi.known.without_secrets(group, is_secret)
+    def split_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
+        return self.mpi.known.split_secrets(group, is_secret)
 
     def command(
         self, intent: Intent, secret: Mapping[str, str], program: Sequence[str], host: Host
@@ -82,7 +82,7 @@ class Srun:
     def __init__(self, mpi: Installation) -> None:
         self.mpi = mpi
 
-    def without_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
+    def split_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
         if group[0] == "--export" and len(group) > 1:
             group = [f"--export={group[1]}", *group[2:]]
         if not group[0].startswith("--export="):
@@ -123,7 +123,7 @@ def launch_command(mpi: Installation, intent: Intent, program: Sequence[str], ho
     shown: list[str] = []
     secret: dict[str, str] = {}
     for group in arguments.groups(intent.extra):
-        words, values = launcher.without_secrets(group)
+        words, values = launcher.split_secrets(group)
         shown += words
         secret |= values
     secret |= {name: value for name, value in intent.env.items() if is_hidden(name, value)}

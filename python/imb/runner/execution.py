@@ -81,7 +81,7 @@ def execute(
 
     `on_measured` gets the file of records of a complete launch, before it is stored, and before MPI has ended where the
     launch is alone. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no
-    progress, or is ended because it stopped. Raises NotStarted, ImbError.
+    progress, or is ended because it stopped. Raises StartError, ImbError.
     """
     began = time.monotonic()
     reported = set[int]()

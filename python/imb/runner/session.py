@@ -369,7 +369,7 @@ def program_of(plan: Plan, item: Item) -> Path:
 
 
 def refuse_missing_programs(plan: Plan, items: Iterable[Item] | None = None) -> None:
-    """Raises NotStarted where the executable of one of these launches, None: of any, is missing."""
+    """Raises StartError where the executable of one of these launches, None: of any, is missing."""
     for program in {program_of(plan, item): None for item in (plan.items if items is None else items)}:
         if not os.access(program, os.X_OK):
             raise NotStarted(missing_program(program))

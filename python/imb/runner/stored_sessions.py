@@ -19,7 +19,7 @@ from imb.store.store import Archive
 
 
 def find_session(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
-    """The plan of the session whose name begins with `session`; None: of the one of this user that `to_resume` chooses.
+    """The plan of the session whose name begins with `session`; None: of the one of this user that `find_resumable` chooses.
 
     Raises ImbError where there is none, and, unless `force_owner`, where another user has or may have written it.
     """

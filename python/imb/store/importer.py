@@ -115,7 +115,7 @@ def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
 def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]]:
     """The runs of one file as an import would store them, and what was not understood; the report names no runs.
 
-    Raises sources.Unreadable, OSError.
+    Raises sources.UnreadableText, OSError.
     """
     report = FileReport(readable(str(file)))
     runs = _runs_of([(report, sources.read_source(file))], ())

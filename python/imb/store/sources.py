@@ -41,7 +41,7 @@ class Unreadable(ImbError):
 
 
 def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iterator[bytes]:
-    """The bytes of a file that may be larger than memory, up to LONGEST, unpacked, in pieces of whole lines. Raises Unreadable,
+    """The bytes of a file that may be larger than memory, up to LONGEST, unpacked, in pieces of whole lines. Raises UnreadableText,
     and OSError. Larger pieces would take longer: their memory is new each time."""
     with _opened(path) as file:
         rest, total = b"", 0
@@ -70,7 +70,7 @@ def _piece(file: IO[bytes], size: int) -> bytes:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """A regular file, unpacked while it is read. Raises Unreadable, and OSError."""
+    """A regular file, unpacked while it is read. Raises UnreadableText, and OSError."""
     # Without O_NONBLOCK the open of a pipe waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -92,7 +92,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_source(path: Path) -> bytes:
-    """The text of a file. Raises Unreadable, and OSError."""
+    """The text of a file. Raises UnreadableText, and OSError."""
     with _opened(path) as file:
         plain = isinstance(file, io.BufferedReader)
         text = _bounded(file, os.fstat(file.fileno()).st_size) if plain else _unpacked(file)
