@@ -213,7 +213,7 @@ def causes(*launches: observations.Launch) -> list[str]:
 
 def the_path(launch: observations.Launch) -> str:
     mean = path.mean_repetitions(one for _, one in launch.sampled())
-    rows = path.with_repetitions(launch.rows.values(), mean)
+    rows = path.set_repetitions(launch.rows.values(), mean)
     return "; ".join(f"{one.name}{f' ({one.why})' if one.why else ''}" for one in path.ways(launch.run, rows))
 
 

@@ -21,7 +21,7 @@ from imb.compare.repeat_choice import choose_repeats
 from imb.compare.session_bound import session_bound_signs
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, MachineState, Passes, Result, Run
-from imb.model.repeats import divided
+from imb.model.repeats import split_repeats
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
@@ -251,7 +251,7 @@ def repeated(design: Design, truth: Values, random: Random) -> tuple[Side, Side]
     for number, side in enumerate(planned):
         own = [named(one, at) for at, one in enumerate(side.launches)]
         own += [named(repeats[at][number], at + len(rounds), repeats=at) for at, of in chosen if of == number]
-        judged, replaced = divided(own)
+        judged, replaced = split_repeats(own)
         sides.append(Side(name=side.name, launches=judged, replaced=replaced))
     return sides[0], sides[1]
 

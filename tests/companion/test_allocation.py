@@ -12,7 +12,7 @@ from imb.model.mpis import Host
 from imb.mpi.allocation import Allocation, hosts_offered
 from imb.mpi.installations import Installation
 from imb.mpi.launchers import launch_command
-from imb.runner.session import in_job
+from imb.runner.session import is_in_job
 
 SLURM = {
     "SLURM_JOB_ID": "7",
@@ -134,9 +134,9 @@ def test_a_node_has_the_name_that_slurm_knows() -> None:
 
 
 def test_variables_of_schedulers_are_read_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not in_job()
+    assert not is_in_job()
     monkeypatch.setenv("LSB_JOBID", "7")
-    assert in_job()
+    assert is_in_job()
     reads = re.compile(
         r"(?:environ|environment|variables)\w*(?:\[|\.get\()\s*[\"'](?:SLURM|PBS|LSB|PE_|NSLOTS|FLUX)"
     )

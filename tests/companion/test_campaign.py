@@ -264,7 +264,7 @@ def test_a_plan_has_all_cells_of_the_matrix(tmp_path: Path) -> None:
     assert (made.campaign, made.seed, len(made.items)) == ("trial", 3, 2 * 2 * 3 * 3)
     assert [item.number for item in made.items] == list(range(1, 37))
     for turn in (1, 2, 3):
-        assert len({item.like() for item in made.items if item.turn == turn}) == 12
+        assert len({item.work_key() for item in made.items if item.turn == turn}) == 12
     one = next(
         i for i in made.items if (i.variant, i.ranks, i.component, i.arguments[0]) == (0, 4, "MPI1", "Bcast")
     )
@@ -279,10 +279,10 @@ def test_time_left_is_that_of_like_launches(tmp_path: Path) -> None:
     made = plan('benchmarks = ["PingPong"]\nlaunches = 3\n[variants.a]\n[variants.b]', tmp_path)
     assert session.remaining_seconds(made, []) is None
     first = {variant: next(i for i in made.items if i.variant == variant) for variant in (0, 1)}
-    over = [session.Done(number=first[0].number, run="x", outcome="measured", wall=10.0)]
+    over = [session.FinishedLaunch(number=first[0].number, run="x", outcome="measured", wall=10.0)]
     assert session.remaining_seconds(made, over) == 50  # nothing of b is known: as a
-    assert session.remaining_seconds(made, over, {first[1].like(): 1.0}) == 23
-    over.append(session.Done(number=first[1].number, run="y", outcome="measured", wall=2.0))
+    assert session.remaining_seconds(made, over, {first[1].work_key(): 1.0}) == 23
+    over.append(session.FinishedLaunch(number=first[1].number, run="y", outcome="measured", wall=2.0))
     assert session.remaining_seconds(made, over) == 24
 
 
@@ -702,7 +702,7 @@ def test_ab_interleaves_what_can_run_side_by_side(more: list[str], reason: str |
         name="t", benchmarks=names, classic="--classic" in more, common=both,
         variants={"a": campaign.VariantSettings(), "b": campaign.VariantSettings()},
     )  # fmt: skip
-    found = campaign.why_launch_by_launch(made)
+    found = campaign.interleaving_obstacle(made)
     assert reason in found if reason and found else (found is None) == (reason is None)
 
 

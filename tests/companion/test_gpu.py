@@ -122,11 +122,11 @@ def nvml(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[str]:
 
 
 def findings() -> dict[str, Check]:
-    return {one.what: one for one in gpu_checks.checks(nvml_of.with_figures(host_gpus.of_host()))}
+    return {one.what: one for one in gpu_checks.checks(nvml_of.add_figures(host_gpus.gpus_of_host()))}
 
 
 def test_a_host_without_gpus_has_none(tree: Path) -> None:
-    assert host_gpus.of_host() == []
+    assert host_gpus.gpus_of_host() == []
     assert findings()["GPUs"].found == "none"
 
 
@@ -137,7 +137,7 @@ def test_gpus_are_found_without_any_library(tree: Path) -> None:
     device(tree, "0000:01:00.0", **{"class": "0x020000"})  # a network adapter
     device(tree, "0000:02:00.0", vendor="0x1a03", **{"class": "0x030000"})  # a console
     device(tree, "0000:03:00.0", vendor="0x8086", **{"class": "0x120000"})  # no GPU of Intel has this class
-    found = {gpu.address: gpu for gpu in host_gpus.of_host()}
+    found = {gpu.address: gpu for gpu in host_gpus.gpus_of_host()}
     assert list(found) == ["0000:00:02.0", NVIDIA, "0000:63:00.0"]
     assert [gpu.vendor for gpu in found.values()] == ["Intel", "NVIDIA", "AMD"]
     assert found[NVIDIA].name == "NVIDIA 0x2335" and found["0000:63:00.0"].name == "Instinct"
@@ -166,16 +166,16 @@ def test_the_link_of_a_card_with_a_switch_is_that_of_its_upstream_port(tree: Pat
     folder.rename(downstream / folder.name)
     (tree / "pci" / folder.name).unlink()
     (tree / "pci" / folder.name).symlink_to(downstream / folder.name)
-    (gpu,) = host_gpus.of_host()
+    (gpu,) = host_gpus.gpus_of_host()
     assert gpu.link == Link(speed=16.0, width=8, max_speed=16.0, max_width=8, slot_speed=8.0)
 
 
 def test_virtual_functions_without_a_driver_are_no_gpus(tree: Path) -> None:
     folder = device(tree)
     (folder / "physfn").symlink_to(tree)
-    assert [gpu.address for gpu in host_gpus.of_host()] == [NVIDIA]  # passed on to this container
+    assert [gpu.address for gpu in host_gpus.gpus_of_host()] == [NVIDIA]  # passed on to this container
     (folder / "driver").unlink()
-    assert host_gpus.of_host() == []
+    assert host_gpus.gpus_of_host() == []
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_what_nvlinks_end_at(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             ),
             **answers,
         )
-        (gpu,) = nvml_of.with_figures(host_gpus.of_host()).gpus
+        (gpu,) = nvml_of.add_figures(host_gpus.gpus_of_host()).gpus
         assert gpu.nvlinks == 6 and gpu.nvlink_rate == 26.562e9
         return gpu.nvlink_peers
 
@@ -298,11 +298,11 @@ def test_gpus_in_instances_are_named(tree: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_nvml_that_knows_nothing_leaves_what_sysfs_has(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device(tree)
-    plain = host_gpus.of_host()
+    plain = host_gpus.gpus_of_host()
     nvml(monkeypatch, nvmlDeviceGetHandleByPciBusId=NVMLError(NOT_FOUND))  # of another container
-    assert nvml_of.with_figures(plain).gpus == plain and findings()["NVML"].level == "ok"
+    assert nvml_of.add_figures(plain).gpus == plain and findings()["NVML"].level == "ok"
     calls = nvml(monkeypatch, nvmlInit=NVMLError(MISMATCH))
-    assert nvml_of.with_figures(plain).gpus == plain and calls == []
+    assert nvml_of.add_figures(plain).gpus == plain and calls == []
 
 
 @pytest.mark.parametrize(
@@ -420,11 +420,11 @@ def test_a_gpu_without_a_driver(tree: Path) -> None:
 
 def test_names_of_devices_are_data(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device(tree, vendor="0x1002", product_name="\x1b[31mevil\u202e\nname\udcff")
-    (gpu,) = host_gpus.of_host()
+    (gpu,) = host_gpus.gpus_of_host()
     assert gpu.name == "?[31mevil? name\\xff"
     device(tree, "0000:18:00.0", current_link_width="²", numa_node="x", max_link_speed="Unknown")
     nvml(monkeypatch, nvmlDeviceGetName=b"\x1b]0;title\x07")
-    assert nvml_of.with_figures(host_gpus.of_host()).gpus[1].name == "?]0;title?"
+    assert nvml_of.add_figures(host_gpus.gpus_of_host()).gpus[1].name == "?]0;title?"
 
 
 # What MPIs say
@@ -586,7 +586,7 @@ def test_an_mpi_without_known_settings(tmp_path: Path, monkeypatch: pytest.Monke
 def test_values_that_are_no_utf_8_are_readable(tree: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = mpi_of(tree / "mpi", "intel")
     monkeypatch.setattr(installations, "find", lambda _: mpi)
-    monkeypatch.setattr(installations, "of_kind", lambda _: [mpi])
+    monkeypatch.setattr(installations, "installations_of", lambda _: [mpi])
     monkeypatch.setenv("I_MPI_OFFLOAD", "\udcff")
     said = imb("doctor", "--mpi", "intel", "--format", "json")
     assert "yes (I_MPI_OFFLOAD=\\\\xff)" in said.out
@@ -604,7 +604,7 @@ def test_no_support_is_a_warning_only_where_there_is_a_gpu(tree: Path) -> None:
     assert (without.what, without.level, without.advice) == ("MPI 1.0: GPU memory", "ok", "")
     device(tree)
     device(tree, "0000:63:00.0", vendor="0x1002", **{"class": "0x120000"})
-    cuda, rocm = gpu_checks.support_checks(mpi, host_gpus.of_host())
+    cuda, rocm = gpu_checks.support_checks(mpi, host_gpus.gpus_of_host())
     assert cuda.what == "MPI 1.0: GPU memory (CUDA)"
     assert cuda.level == "warning" and "--with-cuda" in cuda.advice
     assert rocm.what == "MPI 1.0: GPU memory (ROCm)" and rocm.level == "ok"
@@ -618,7 +618,7 @@ def test_doctor_lists_gpus_and_what_the_mpi_says(
         tree / "mpi", "openmpi", ompi_info="mca:mpi:base:param:mpi_built_with_cuda_support:value:true"
     )
     monkeypatch.setattr(installations, "find", lambda _: mpi)
-    monkeypatch.setattr(installations, "of_kind", lambda _: [mpi])
+    monkeypatch.setattr(installations, "installations_of", lambda _: [mpi])
     said = imb("doctor", "--mpi", "openmpi", "--format", "json")
     found = {one["what"]: one for one in map(json.loads, said.out.splitlines())}
     assert found[f"GPU {NVIDIA}: PCIe"]["level"] == "warning"

@@ -18,7 +18,7 @@ from imb.model import confidential
 from imb.model.baselines import Baseline
 from imb.model.errors import ImbError
 from imb.mpi import host_conditions
-from imb.mpi.masked import Masked
+from imb.mpi.masked import SecretFilter
 from imb.runner.ownership import make_session_folder
 from imb.store.durable import create
 from imb.store.store import Archive
@@ -322,10 +322,10 @@ def test_output_has_no_secrets_while_the_launch_runs(
 def test_a_text_in_pieces_loses_its_secrets_and_nothing_else() -> None:
     values = [b"ab", b"abcab", b"b", b"long\nin two lines", b"cc-"]
     text = b"abcabcab long\nin two linesabca-long\nin two cabcc-cc"
-    whole = b"".join([(both := Masked(values, b"#")).feed(text), both.end()])
+    whole = b"".join([(both := SecretFilter(values, b"#")).feed(text), both.end()])
     assert whole == b"#c# ##ca-long\nin two c##cc"
     for size in range(1, len(text)):
-        masked = Masked(values, b"#")
+        masked = SecretFilter(values, b"#")
         pieces = [masked.feed(text[at : at + size]) for at in range(0, len(text), size)]
         assert b"".join([*pieces, masked.end()]) == whole, size
 

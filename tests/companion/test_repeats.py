@@ -14,7 +14,7 @@ from companion.door import Imb, Said
 from imb.compare.comparison import compare
 from imb.compare.repeat_choice import choose_repeats
 from imb.model.observations import Launch, Side
-from imb.model.repeats import divided
+from imb.model.repeats import split_repeats
 from imb.store.store import Archive
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
@@ -72,13 +72,13 @@ def test_the_decision_is_blind_to_results_and_sides() -> None:
 def test_a_repeat_takes_the_place_that_was_recorded() -> None:
     every = launches({2})
     again = named(launches(set())[2], 12, repeats=2)
-    judged, replaced = divided([*every, again])
+    judged, replaced = split_repeats([*every, again])
     assert [one.name for one in replaced] == [every[2].name]
     assert {one.name for one in judged} == {one.name for one in (*every, again)} - {every[2].name}
     failed = msgspec.structs.replace(again, facts=again.facts | {"outcome": "failed"})
-    assert divided([*every, failed]) == (every, [])
+    assert split_repeats([*every, failed]) == (every, [])
     other = msgspec.structs.replace(again, facts=again.facts | {"session": "another"})
-    assert divided([*every, other]) == ([*every, other], [])
+    assert split_repeats([*every, other]) == ([*every, other], [])
 
 
 def test_a_comparison_judges_the_repeats_and_counts_both() -> None:
@@ -100,7 +100,7 @@ def test_a_comparison_judges_the_repeats_and_counts_both() -> None:
 def test_repeats_do_not_hide_that_a_side_is_slow_more_often() -> None:
     slow, fast = launches({0, 1, 2, 3, 4, 5, 6, 7}, 10), launches(set())
     slow += [named(fast[at], at + 10, repeats=at) for at in range(8)]
-    judged, replaced = divided(slow)
+    judged, replaced = split_repeats(slow)
     of_a = [msgspec.structs.replace(one, name=f"A{one.name}") for one in launches(set())]
     a, b = Side(name="A", launches=of_a), Side(name="B", launches=judged, replaced=replaced)
     assert len(judged) == 10
@@ -127,7 +127,7 @@ def test_an_interleaved_repeat_is_never_paired_with_a_launch_of_the_plan(removed
         if letter == "A" or not removed:
             own.append(named(own[3], 14, repeats=4))
             own[-1] = msgspec.structs.replace(own[-1], name=f"{letter}14", facts=own[-1].facts | {"turn": 5})
-        judged, replaced = divided(map(interleaved, own))
+        judged, replaced = split_repeats(map(interleaved, own))
         sides.append(Side(name=letter, launches=judged, replaced=replaced, letter=letter))
     assert len(design_of(*sides).a.launches) == (9 if removed else 10)
 

@@ -49,17 +49,17 @@ def test_looking_after_every_round_makes_no_more_errors_than_looking_once(pairs:
     method = stats.shift_of_pairs if pairs else stats.shift
     for rounds in range(FIRST, MOST + 1):
         share = design.share(rounds)
-        found = stats.at_a_look(method(a[:rounds], b[:rounds], 1 - 0.05 * share), share)
+        found = stats.adjust_to_look(method(a[:rounds], b[:rounds], 1 - 0.05 * share), share)
         missed = missed | (found.low > 2) | (found.high < 2)
         alike = method(a[:rounds], b[:rounds] - 2, 0.95)
-        false = false | (stats.at_a_look(alike, share).p <= 0.01)
+        false = false | (stats.adjust_to_look(alike, share).p <= 0.01)
         peeked = peeked | (alike.p <= 0.01)
     assert 0.005 < missed.mean() <= 0.05
     assert 0.001 < false.mean() <= 0.01 < 0.02 < peeked.mean()  # the last: without shares
 
 
 def test_a_look_before_the_first_says_nothing() -> None:
-    found = stats.at_a_look(stats.shift(np.zeros((3, 2)), np.ones((3, 2)), 1.0), 0.0)
+    found = stats.adjust_to_look(stats.shift(np.zeros((3, 2)), np.ones((3, 2)), 1.0), 0.0)
     assert np.isnan([found.low, found.high, found.p]).all() and (found.difference == 1).all()
 
 

@@ -17,7 +17,7 @@ from companion import fabrics
 from companion.door import Imb, Said
 from companion.machines import healthy, launch, row
 from imb.model.records import Failure, Mpi, Result, Run, write
-from imb.model.text import one_line, without_controls
+from imb.model.text import one_line, strip_controls
 from imb.report.terminal import folded
 from imb.store.store import Archive, Content
 
@@ -113,7 +113,7 @@ def test_a_line_stays_a_line() -> None:
     assert one_line("a\nb\r\u2028c") == "a b  c"
     assert one_line("x\x1b[31m\u202e\udc80") == "x?[31m?\\udc80"
     assert one_line("Größe µs 语") == "Größe µs 语"
-    assert without_controls("a\tb\r\nc\x07") == "a\tb \nc?"
+    assert strip_controls("a\tb\r\nc\x07") == "a\tb \nc?"
 
 
 def test_what_programs_read_is_exact_and_what_a_terminal_gets_is_clean(

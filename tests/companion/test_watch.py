@@ -184,7 +184,7 @@ def test_correlation_is_seen_and_steps_are_none() -> None:
 
 def test_equal_figures_have_no_step_and_exact_ones_do() -> None:
     logs = np.zeros((20, 3))
-    assert steps.find_steps(logs) == steps.Detected([], [], 0.0, [])
+    assert steps.find_steps(logs) == steps.DetectedSteps([], [], 0.0, [])
     logs[12:, 1] = 0.05
     assert [(one.series, one.at) for one in steps.find_steps(logs).steps] == [(1, 12)]
 

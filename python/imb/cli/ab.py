@@ -263,7 +263,7 @@ def command(
             rows=rows,
             format=format,
         )
-        plan = session.with_settings(plan, "ab", options)
+        plan = session.set_settings(plan, "ab", options)
     build_variants(campaign, [plan])
     session.refuse_missing_programs(plan)
     session.save(store, plan)
@@ -321,11 +321,11 @@ def _planned(
         USUAL_SEGMENTS,
         Campaign,
         VariantSettings,
+        classic_argument,
         examine_campaign,
+        interleaving_obstacle,
         merged,
         parse_variant,
-        why_launch_by_launch,
-        why_variant_classic,
     )
 
     benchmarks, arguments = names_and_arguments(words)
@@ -341,7 +341,7 @@ def _planned(
         variants=variants,
         **{key: value for key, value in keys.items() if value is not None},
     )
-    reason = why_launch_by_launch(campaign) if keys["segments"] is None else None
+    reason = interleaving_obstacle(campaign) if keys["segments"] is None else None
     if keys["segments"] is None and reason is None:
         campaign = msgspec.structs.replace(campaign, segments=USUAL_SEGMENTS)
     if keys["repeats"] is None:
@@ -349,7 +349,7 @@ def _planned(
     examine_campaign(campaign)
     if reason:
         say(f"imb: note: launches run one after the other, not interleaved: {reason}", err=True)
-    note_classic(why_variant_classic(campaign))
+    note_classic(classic_argument(campaign))
     if seed is None:
         seed = secrets.randbelow(2**31)
     return campaign, planning.campaign_plan(campaign, locate_variant, seed=seed)

@@ -315,7 +315,7 @@ def check(
     if not force_owner:
         _refuse_others(store, baseline)
     plan = _planned(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
-    plan = session.with_settings(plan, "baseline", options)
+    plan = session.set_settings(plan, "baseline", options)
     session.save(store, plan)
     raise typer.Exit(carry_out(RecheckExperiment(store, plan), plan, verbose=verbose))
 

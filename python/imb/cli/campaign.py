@@ -135,7 +135,7 @@ def command(
     job = Job(submit, minutes, queue, account, timeout if resume else None)
     job.examine()
     if resume:
-        plans = [stored_sessions.with_timeout(_resumed(store, file, launches, seed), timeout)]
+        plans = [stored_sessions.set_timeout(_resumed(store, file, launches, seed), timeout)]
     else:
         campaign, source = _campaign_of(file, launches, timeout)
         plans = _planned(campaign, source, seed, job)
@@ -181,7 +181,7 @@ def _campaign_of(file: Path | None, launches: int | None, timeout: float | None)
     """The campaign with the values of options, and a hash of its file."""
     import msgspec
 
-    from imb.runner.campaign import examine_campaign, read_campaign, why_variant_classic
+    from imb.runner.campaign import classic_argument, examine_campaign, read_campaign
 
     if file is None:
         raise ImbError(f"FILE is missing; give a campaign, or --resume; {_place_of_examples()}")
@@ -193,7 +193,7 @@ def _campaign_of(file: Path | None, launches: int | None, timeout: float | None)
         campaign, launches=launches or campaign.launches, timeout=timeout or campaign.timeout
     )
     examine_campaign(campaign)
-    note_classic(why_variant_classic(campaign))
+    note_classic(classic_argument(campaign))
     return campaign, source
 
 
@@ -212,7 +212,7 @@ def _planned(campaign: Campaign, source: str, seed: int | None, job: Job) -> lis
         seed = secrets.randbelow(2**31) if campaign.seed is None else campaign.seed
     job.refuse_several(campaign.jobs)
     pairs = pairs_of(campaign.host_pairs, job) if campaign.host_pairs else []
-    campaigns = [planning.on_hosts(campaign, pair) for pair in pairs] or [campaign]
+    campaigns = [planning.place_campaign(campaign, pair) for pair in pairs] or [campaign]
     return [planning.campaign_plan(each, locate_variant, seed=seed, source=source) for each in campaigns]
 
 
@@ -225,8 +225,8 @@ def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int 
             "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
         )
     campaign, source = read_campaign(file) if file else (None, None)
-    plans = stored_sessions.of_campaign(store, campaign.name if campaign else None)
-    if (plan := stored_sessions.to_resume(store, reversed(plans))) is None:
+    plans = stored_sessions.campaign_plans(store, campaign.name if campaign else None)
+    if (plan := stored_sessions.find_resumable(store, reversed(plans))) is None:
         description = f"campaign {campaign.name}" if campaign else "a campaign"
         raise ImbError(
             f"you have no session of {description} in {store.folder}; `imb run --resume NAME` resumes any session by name"

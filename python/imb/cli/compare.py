@@ -142,7 +142,7 @@ def command(
 def _variant_sides(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
     """Each side with only its variant of -alternate. Raises ImbError."""
     from imb.model.errors import ImbError
-    from imb.model.observations import of_variant, variant_labels
+    from imb.model.observations import variant_labels, variant_side
 
     words = text.split(",")
     pairs = [(",".join(words[:n]).strip(), ",".join(words[n:]).strip()) for n in range(1, len(words))]
@@ -154,4 +154,4 @@ def _variant_sides(sides: tuple[Side, Side], text: str) -> tuple[Side, Side]:
             raise ImbError(f"--variants: {text!r} is not two labels; they have {labels or 'none'}")
     if not pairs or not all(pairs[0]):
         raise ImbError(f"--variants: {text!r} is not two labels; for example: --variants default,ring")
-    return of_variant(sides[0], pairs[0][0]), of_variant(sides[1], pairs[0][1])
+    return variant_side(sides[0], pairs[0][0]), variant_side(sides[1], pairs[0][1])

@@ -66,7 +66,7 @@ def _findings(choice: str | None) -> Iterator[Check]:
     from imb.mpi import doctor, gpu_checks, host_conditions, host_gpus, installations, nvml
 
     yield from doctor.machine_checks(host_conditions.gather())
-    present = nvml.with_figures(host_gpus.of_host())
+    present = nvml.add_figures(host_gpus.gpus_of_host())
     yield from gpu_checks.checks(present)
     yield from doctor.tools()
     installed = [chosen_mpi(choice)] if choice else installations.find_all()

@@ -235,7 +235,7 @@ def refuse_missing_cpus(intent: Intent, setting: str = "--cpus") -> None:
 
     present = os.sysconf("SC_NPROCESSORS_CONF")
     missing = [cpu for cpu in intent.cpus if cpu >= present]
-    if missing and not session.elsewhere(intent):
+    if missing and not session.is_remote(intent):
         raise ImbError(f"{setting}: no CPU {missing[0]} on this host; give numbers from 0 to {present - 1}")
 
 
@@ -276,7 +276,8 @@ def _print_choice(word: str, mpi: Installation) -> None:
         return
     _printed.add((word, mpi.launcher))
     others = {
-        each.launcher: f"{each.version}, {each.place}" for each in reversed(installations.of_kind(mpi.known))
+        each.launcher: f"{each.version}, {each.place}"
+        for each in reversed(installations.installations_of(mpi.known))
     }
     others.pop(mpi.launcher, None)
     if others:
@@ -291,7 +292,7 @@ def warn_of_equal_variants(plan: Plan) -> None:
 
     names: dict[bytes, list[str]] = {}
     for index, variant in enumerate(plan.variants):
-        measured = {item.like()[1:]: None for item in plan.items if item.variant == index}
+        measured = {item.work_key()[1:]: None for item in plan.items if item.variant == index}
         settings = json.encode((structs.replace(variant, name=""), sorted(map(repr, measured))))
         names.setdefault(settings, []).append(variant.name)
     for equal in names.values():

@@ -175,7 +175,7 @@ def command(
                 f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
             )
         plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
-        plan = stored_sessions.with_timeout(plan, timeout)
+        plan = stored_sessions.set_timeout(plan, timeout)
     else:
         benchmarks, arguments = names_and_arguments(words)
         if map_:
@@ -205,7 +205,7 @@ def command(
             labels=label or [],
             sampling=sampling,
         )
-        note_classic(None if classic else passes.why_classic(arguments))
+        note_classic(None if classic else passes.classic_reason(arguments))
     if dry_run:
         if programs:
             session.refuse_missing_programs(plan)

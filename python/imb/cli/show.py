@@ -230,7 +230,7 @@ def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None
     settings = ", ".join(f"{name}={value}" for name, value in set_by_user.items())
     details = "; ".join(filter(None, [path.reported_by_mpi(source.facts()), settings]))
     mean = path.mean_repetitions(source.records(samples=True).of(Sample))
-    summary = path.paths_summary(path.ways(run, path.with_repetitions(records.of(Result), mean)))
+    summary = path.paths_summary(path.ways(run, path.set_repetitions(records.of(Result), mean)))
     return f"{summary}{f' ({details})' if details else ''}" if summary else None
 
 

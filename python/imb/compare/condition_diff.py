@@ -10,13 +10,13 @@ import msgspec
 
 from imb.model.conditions import (
     CONDITIONS,
-    Apart,
     Condition,
+    LeastDifference,
     condition,
     condition_labeled,
     conditions_of,
+    describes_job,
     knows_environment,
-    of_the_job,
 )
 from imb.model.facts import fact
 from imb.model.mpis import OpenMpi, library_name
@@ -135,7 +135,7 @@ def _differ(id: str, a: Sequence[str], b: Sequence[str]) -> bool:
 
 def varies_per_launch(id: str, values: Sequence[str], launches: int) -> bool:
     """Whether a variable has another value in every launch, as the number of a job has: it is no difference between sides."""
-    return id.startswith("$") and (of_the_job(id) or (launches > 4 and len(set(values)) == launches))
+    return id.startswith("$") and (describes_job(id) or (launches > 4 and len(set(values)) == launches))
 
 
 def values_of(*sides: Side) -> list[Values]:
@@ -158,7 +158,7 @@ def values_of(*sides: Side) -> list[Values]:
 def _numeric_differences(a: Side, b: Side) -> Iterator[Difference]:
     """Conditions that are numbers, as their range over launches."""
     for row in CONDITIONS:
-        if isinstance(row.compare, Apart):
+        if isinstance(row.compare, LeastDifference):
             of_a, of_b = (_numbers(row, side) for side in (a, b))
             if of_a and of_b and abs(median(of_a) - median(of_b)) >= row.compare.least:
                 yield Difference(row.label, [row.compare.range(of_a)], [row.compare.range(of_b)])

@@ -177,7 +177,7 @@ def _effects(
     pairs: bool,
 ) -> list[Effect]:
     """The effects of all columns. `sizes`: how many columns are bands, and how many rows."""
-    at_look = stats.at_a_look(shifts, share)
+    at_look = stats.adjust_to_look(shifts, share)
     change = float(np.log1p(settings.relevant))
     needed = np.concatenate(
         [

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from imb.model.conditions import BY_ID, conditions_of, of_the_job
+from imb.model.conditions import BY_ID, conditions_of, describes_job
 from imb.model.observations import Launch
 from imb.model.records import Result
 from imb.model.units import decimal, us
@@ -149,7 +149,7 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
     same = [
         (id, text)
         for id, text in conditions_of(launch, conditions).items()
-        if BY_ID.get(id) in conditions or (id.startswith("$") and not of_the_job(id))
+        if BY_ID.get(id) in conditions or (id.startswith("$") and not describes_job(id))
     ]
     return (*sorted(same), cpus)
 

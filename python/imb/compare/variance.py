@@ -83,7 +83,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     half_width: float | None
     total: float | None
     mixed: int
-    launches_outside_dominant_state: list[UnusualLaunch]
+    unusual: list[UnusualLaunch]
 
     @property
     def dominates(self) -> VarianceComponent | None:

@@ -58,7 +58,7 @@ CAUSES = (
 )
 
 
-class Within(NamedTuple):
+class SampleAssociation(NamedTuple):
     """An association over the samples of a launch: samples with more are `slower` times slower; `lost`: share of the time
     that they took longer than the others of their row; `waited`: share of the time that a rank waited for its CPU."""
 
@@ -71,7 +71,7 @@ class Within(NamedTuple):
     series: SampleSeries
 
 
-class Between(NamedTuple):
+class LaunchAssociation(NamedTuple):
     """An association over launches: the third with most is `slower` times slower than the third with least."""
 
     counter: str
@@ -177,7 +177,7 @@ def misplaced(launch: Launch) -> list[str]:
     ]
 
 
-def _summarize_within(cause: Cause, series: SampleSeries) -> Within | None:
+def _summarize_within(cause: Cause, series: SampleSeries) -> SampleAssociation | None:
     counter = next((name for name in cause.counters if name in series.amounts), None)
     if counter is None:
         return None
@@ -205,7 +205,7 @@ def _summarize_within(cause: Cause, series: SampleSeries) -> Within | None:
         sizes.append(len(at))
         worst = max(worst, (ratio, key), key=lambda pair: pair[0])
     slower = float(np.exp(np.average(logs, weights=sizes))) if logs else 1.0
-    return Within(
+    return SampleAssociation(
         counter=counter,
         p=1.0 if p is None else p,
         slower=slower,
@@ -216,7 +216,7 @@ def _summarize_within(cause: Cause, series: SampleSeries) -> Within | None:
     )
 
 
-def _summarize_between(cause: Cause, launches: Sequence[Launch]) -> Between | None:
+def _summarize_between(cause: Cause, launches: Sequence[Launch]) -> LaunchAssociation | None:
     common = [key for key in launches[0].rows if all(key in launch.rows for launch in launches)]
     evidence = [counters for launch in launches for key in common if (counters := launch.rows[key].evidence)]
     counter = _first(cause, evidence)
@@ -241,7 +241,7 @@ def _summarize_between(cause: Cause, launches: Sequence[Launch]) -> Between | No
         return None
     order, third = np.argsort(rates, kind="stable"), max(len(launches) // 3, 1)
     slower = float(np.exp(np.median(slowness[order[-third:]]) - np.median(slowness[order[:third]])))
-    return Between(counter, p, slower, len(launches))
+    return LaunchAssociation(counter, p, slower, len(launches))
 
 
 def _first(cause: Cause, evidence: Sequence[Evidence]) -> str | None:
@@ -251,7 +251,11 @@ def _first(cause: Cause, evidence: Sequence[Evidence]) -> str | None:
 
 
 def _finding(
-    case: Case, cause: Cause, inside: Sequence[Within], outside: Sequence[Between], series_count: int
+    case: Case,
+    cause: Cause,
+    inside: Sequence[SampleAssociation],
+    outside: Sequence[LaunchAssociation],
+    series_count: int,
 ) -> Finding:
     sentences: list[str] = []
     evidence: dict[str, Any] = {"cause": cause.name}
@@ -296,7 +300,7 @@ def _finding(
     )
 
 
-def _sentence(cause: Cause, within: Within) -> str:
+def _sentence(cause: Cause, within: SampleAssociation) -> str:
     """`preemption of rank 1 (host n0, CPUs 1): waited for a CPU 43 % of 2 s (…), 120 involuntary switches a second`"""
     series, total = within.series, float(within.series.seconds.sum())
     ranks = [f"{rank}{place(series.launch, rank)}" for rank in _ranks(within)]
@@ -318,7 +322,7 @@ def _sentence(cause: Cause, within: Within) -> str:
     return f"{cause.name}{of_ranks}: {figures}"
 
 
-def _ranks(within: Within) -> list[int]:
+def _ranks(within: SampleAssociation) -> list[int]:
     """The ranks with most of the disturbance, and those with at least half as much; at most three. Only the worst rank of each sample is known."""
     ranks, most = within.series.ranks[within.counter], within.series.most[within.counter]
     totals = {int(rank): float(most[ranks == rank].sum()) for rank in np.unique(ranks) if rank >= 0}

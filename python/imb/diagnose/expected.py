@@ -69,7 +69,7 @@ def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
         yield curve, lengths, factor * lengths / medians
 
 
-class Best(NamedTuple):
+class BestRate(NamedTuple):
     """A bandwidth in one direction, the length that has it, and its curve."""
 
     rate: float
@@ -77,12 +77,12 @@ class Best(NamedTuple):
     curve: Curve
 
 
-def best_rate(case: Case, *, longest: bool = False) -> Best | None:
+def best_rate(case: Case, *, longest: bool = False) -> BestRate | None:
     """Of two processes; `longest`: of the longest message of each curve only. None where there is no such curve."""
     candidates = []
     for curve, lengths, rates in pair_rates(case):
         at = -1 if longest else int(np.argmax(rates))
-        candidates.append(Best(float(rates[at]), float(lengths[at]), curve))
+        candidates.append(BestRate(float(rates[at]), float(lengths[at]), curve))
     return max(candidates, key=lambda best: best.rate, default=None)
 
 

@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from imb.diagnose.case import Case, Finding, Level
-from imb.diagnose.expected import Best, best_rate
+from imb.diagnose.expected import BestRate, best_rate
 from imb.model import options
-from imb.model.gpus import UNKNOWN, both_of_device, gpu_of, nvlink_rate, of_device, of_managed, same_gpu
+from imb.model.gpus import (
+    UNKNOWN,
+    are_device_memory,
+    gpu_of,
+    is_device_memory,
+    is_managed_memory,
+    nvlink_rate,
+    same_gpu,
+)
 from imb.model.observations import Launch
 from imb.model.units import size
 
@@ -22,7 +30,7 @@ class Limit(NamedTuple):
 
 def bandwidth(case: Case) -> Iterator[Finding]:
     """The best bandwidth from or to device memory is far from that of the link of the GPU."""
-    if case.memory is None or not of_device(case.memory):
+    if case.memory is None or not is_device_memory(case.memory):
         if case.limits.gpu_link:
             unknown = case.memory is not None and UNKNOWN in case.memory
             case.note(
@@ -42,7 +50,7 @@ def bandwidth(case: Case) -> Iterator[Finding]:
     yield _finding(case, best, limit)
 
 
-def _finding(case: Case, best: Best, limit: Limit) -> Finding:
+def _finding(case: Case, best: BestRate, limit: Limit) -> Finding:
     share, threshold = best.rate / limit.rate, case.thresholds.gpu_link_share
     level: Level = "warning"
     weight = share
@@ -80,16 +88,16 @@ def _limit(case: Case) -> Limit | str:
 
 def _launch_limit(case: Case, launch: Launch) -> Limit | str:
     memory = options.memory(launch.run)
-    if memory and launch.run.gpus is None and not of_managed(memory) and case.limits.gpu_link:
+    if memory and launch.run.gpus is None and not is_managed_memory(memory) and case.limits.gpu_link:
         case.note("whether ranks 0 and 1 use two GPUs of one host: the log does not have them; assumed")
         return Limit(case.limits.gpu_link, "--gpu-link")
     used = {rank: gpu for gpu in launch.run.gpus or [] for rank in gpu.ranks}
     first, second = used.get(0), used.get(1)
     if not memory or first is None or second is None:
         return "the records do not have the GPUs of ranks 0 and 1"
-    if of_managed(memory):
+    if is_managed_memory(memory):
         return "one side is managed memory, whose pages move between host and GPU"
-    if both_of_device(memory) and same_gpu(first, second):
+    if are_device_memory(memory) and same_gpu(first, second):
         return "ranks 0 and 1 use one GPU, so no message passes its link"
     if first.host != second.host:
         return _host_pair_limit(case)
@@ -98,7 +106,7 @@ def _launch_limit(case: Case, launch: Launch) -> Limit | str:
     gpus = [gpu for device in (first, second) if (gpu := gpu_of(launch.facts.get("conditions"), device))]
     if len(gpus) < 2:
         return "the conditions do not have the links of both GPUs; give --gpu-link"
-    if both_of_device(memory):
+    if are_device_memory(memory):
         direct = nvlink_rate(*gpus)
         if direct is None:
             return (

@@ -23,7 +23,7 @@ def used(case: Case) -> Iterator[Finding]:
     """A path that is not what the machine offers, and launches that did not all take the same one."""
     by_placement: dict[str, list[tuple[Launch, Way]]] = {}
     for launch, series in zip(case.side.launches, case.series, strict=True):
-        rows = path.with_repetitions(launch.rows.values(), series.repetitions if series else {})
+        rows = path.set_repetitions(launch.rows.values(), series.repetitions if series else {})
         for way in path.ways(launch.run, rows):
             if way.kind != "unknown":
                 by_placement.setdefault(way.placement, []).append((launch, way))

@@ -34,7 +34,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
     def judge(self, executed: SessionEnd) -> Comparison:
         from imb.compare.comparison import CompareSettings, compare
         from imb.experiments.peers import comparable_launches
-        from imb.model.observations import of_variant
+        from imb.model.observations import variant_side
         from imb.store.names import side_of
 
         all_measured(executed)
@@ -43,7 +43,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
         kept = [done for done in executed.over if done.outcome != "stopped"]
         if options.cvars:
             both = side_of(self.archive, [done.run for done in kept], plan.campaign or "")
-            sides = [of_variant(both, label) for label in "ab"]
+            sides = [variant_side(both, label) for label in "ab"]
         else:
             sides = [
                 side_of(

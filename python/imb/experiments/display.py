@@ -10,7 +10,7 @@ from imb.model.text import one_line
 from imb.report.terminal import Screen, folded, text_width
 
 if TYPE_CHECKING:
-    from imb.runner.session import Done, Item, Plan
+    from imb.runner.session import FinishedLaunch, Item, Plan
 
 LONGEST_SILENCE = 4.0  # seconds without a line, where there is no bar
 
@@ -75,7 +75,7 @@ class Display:
         self.last_line_at = time.monotonic()
         self.screen.line(line)
 
-    def show_time_left(self, over: list[Done], turn: int | None) -> None:
+    def show_time_left(self, over: list[FinishedLaunch], turn: int | None) -> None:
         """Print the time left at the beginning of a round of a campaign, if it is known."""
         from imb.runner import session
 
@@ -86,7 +86,7 @@ class Display:
             limit = " at most" if self.plan.until else ""
             self.say(f"round {turn} of{limit} {rounds}: about {duration_text(seconds_left)} left{limit}")
 
-    def begin(self, items: Sequence[Item], over: list[Done]) -> None:
+    def begin(self, items: Sequence[Item], over: list[FinishedLaunch]) -> None:
         """Before `items` are launched, all at the same time."""
         from imb.runner import session
 
@@ -102,8 +102,8 @@ class Display:
         """Print the command once for launches that are alike, without the file of records; the facts of each run have the whole command."""
         if self.verbose:
             self.say(f"$ {command}")
-        elif self.commands and item.like() not in self.commands_shown:
-            self.commands_shown.add(item.like())
+        elif self.commands and item.work_key() not in self.commands_shown:
+            self.commands_shown.add(item.work_key())
             text, _, _ = str(command).partition(" -json ")
             for line in folded(f"$ {text}", text_width(err=True), end=" \\"):
                 self.say(line)

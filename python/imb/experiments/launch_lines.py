@@ -14,7 +14,7 @@ from imb.store.store import SHORT
 
 if TYPE_CHECKING:
     from imb.runner.experiment import SessionEnd
-    from imb.runner.session import Done, Item, Plan
+    from imb.runner.session import FinishedLaunch, Item, Plan
     from imb.store.store import Archive
 
 _USAGE_ERRORS = (1, SuiteStatus.USAGE)
@@ -32,7 +32,7 @@ def title_of(plan: Plan) -> str:
     return f"campaign {plan.campaign}, session {plan.id}, seed {plan.seed}"
 
 
-def launch_line(archive: Archive, plan: Plan, ended: Done) -> str:
+def launch_line(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
     """The run of a launch, which launch it was and what it measured."""
     from imb.runner import session
 
@@ -46,7 +46,7 @@ def launch_line(archive: Archive, plan: Plan, ended: Done) -> str:
     return f"{ended.run[:SHORT]}  {launch}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{reason}{note}"
 
 
-def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
+def problem_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
     """Why a launch is incomplete; empty if it was measured."""
     match ended.outcome:
         case "failed" if ended.problem and not ended.status:
@@ -72,7 +72,7 @@ def problem_of(archive: Archive, plan: Plan, ended: Done) -> str:
             return ""
 
 
-def is_usage_error(archive: Archive, ended: Done) -> bool:
+def is_usage_error(archive: Archive, ended: FinishedLaunch) -> bool:
     """Whether the suite refused its arguments, which another launch does not change: its one line, and no records."""
     from imb.store.names import reason_of
 
@@ -95,7 +95,7 @@ def _failure(status: int) -> str:
     return _FAILURES.get(status, f"failed with exit status {status}")
 
 
-def _reason(archive: Archive, plan: Plan, ended: Done) -> str:
+def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
     """The problem that was recorded, else the first failure row, else the reason that the launcher or the MPI printed."""
     from imb.model.records import Failure
     from imb.store.names import reason_of

@@ -12,7 +12,7 @@ from imb.model.errors import ImbError
 from imb.model.units import counted
 from imb.runner import session
 from imb.runner.experiment import Experiment, Next, R, S, Say
-from imb.runner.session import Done, Item, Plan, launch_batches
+from imb.runner.session import FinishedLaunch, Item, Plan, launch_batches
 from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ class Rounds(Experiment[S, R]):
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in over)
         self._round = 0
 
-    def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
+    def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
         if turn is not None:
             return Next(stop=self._examine_round(plan, over, turn, say))
         stop = self._stops(plan, plan.until.design.most, over, say) if plan.until else None
         return Next(add_repeats(self.archive, plan, over, say), stop)
 
-    def _examine_round(self, plan: Plan, over: Sequence[Done], turn: int, say: Say) -> str | None:
+    def _examine_round(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int, say: Say) -> str | None:
         """Why a round is not launched, which is also printed; None: it is launched."""
         if plan.until is None or turn == self._round:
             return None
@@ -63,7 +63,7 @@ class Rounds(Experiment[S, R]):
             return None
         return self._stops(plan, turn - 1, over, say)
 
-    def _stops(self, plan: Plan, rounds: int, over: Sequence[Done], say: Say) -> str | None:
+    def _stops(self, plan: Plan, rounds: int, over: Sequence[FinishedLaunch], say: Say) -> str | None:
         """Why no round follows after so many, which is also printed."""
         until = plan.until
         assert until is not None
@@ -93,7 +93,7 @@ class Rounds(Experiment[S, R]):
             say(f"round {rounds}: {status}")
         return reason
 
-    def _look(self, plan: Plan, over: Iterable[Done]) -> Look:
+    def _look(self, plan: Plan, over: Iterable[FinishedLaunch]) -> Look:
         """All variants against the first. Raises ImbError where two cannot be compared."""
         from imb.compare.comparison import CompareSettings, compare
         from imb.experiments.peers import comparable_launches
@@ -112,7 +112,7 @@ class Rounds(Experiment[S, R]):
         decided = sum(effect.verdict != "inconclusive" for effect in bands or rows)
         return Look(decided, len(bands or rows), "band" if bands else "row")
 
-    def _sides(self, plan: Plan, over: Sequence[Done]) -> list[Side]:
+    def _sides(self, plan: Plan, over: Sequence[FinishedLaunch]) -> list[Side]:
         from imb.model.observations import Side
 
         sides = []
@@ -137,7 +137,7 @@ class Rounds(Experiment[S, R]):
         return self._launches_by_run[run]
 
 
-def add_repeats(archive: Archive, plan: Plan, over: Sequence[Done], say: Say) -> Plan | None:
+def add_repeats(archive: Archive, plan: Plan, over: Sequence[FinishedLaunch], say: Say) -> Plan | None:
     """The plan, with launches that are repeated at its end; a line names them. None: there are none, or the plan has them
     already."""
     by_number = {ended.number: ended for ended in over}

@@ -132,10 +132,10 @@ def _launch_planned(
         for items in session.launch_batches(plan, todo):
             if stopped := experiment.next(plan, over, items[0].turn, display.say).stop:
                 break
-            if any(item.like() in refused for item in items):
+            if any(item.work_key() in refused for item in items):
                 skipped += len(items)
                 continue
-            if any(item.like() in missing for item in items):
+            if any(item.work_key() in missing for item in items):
                 left_out += len(items)
                 continue
             if not setup_state.switch(items[0].variant):  # several at the same time have no setup
@@ -152,9 +152,9 @@ def _launch_planned(
                     on_problem=lambda item, line: display.warn(f"imb: {launch_name(plan, item)}: {line}"),
                     on_measured=show_table,
                 )
-            except session.NotStarted as error:
-                missing |= {item.like() for item in items}
-                if not over and missing.issuperset(item.like() for item in todo):
+            except session.StartError as error:
+                missing |= {item.work_key() for item in items}
+                if not over and missing.issuperset(item.work_key() for item in todo):
                     raise
                 display.say(f"imb: {launch_name(plan, items[0])}: {error}; skipped, also in later rounds")
                 left_out += len(items)
@@ -168,7 +168,9 @@ def _launch_planned(
                 if shows.measured if ended.outcome == "measured" else shows.failures:
                     say(launch_line(archive, plan, ended), err=not shows.on_stdout)
             refused |= {
-                plan.items[ended.number - 1].like() for ended in now_over if is_usage_error(archive, ended)
+                plan.items[ended.number - 1].work_key()
+                for ended in now_over
+                if is_usage_error(archive, ended)
             }
             if any(ended.outcome == "interrupted" for ended in now_over):
                 raise KeyboardInterrupt
@@ -179,7 +181,7 @@ def _launch_planned(
     # With `until`, the last line is the reason for stopping.
     if not plan.until and shows.failures and not announced:
         warn_of_others(archive, (ended.run for ended in over if ended.number not in before))
-    all_refused = bool(over) and all(plan.items[ended.number - 1].like() in refused for ended in over)
+    all_refused = bool(over) and all(plan.items[ended.number - 1].work_key() in refused for ended in over)
     return SessionEnd(over, left_out, stopped, plan, all_refused)
 
 
@@ -202,7 +204,7 @@ def examine_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     from imb.mpi import host
     from imb.runner import session
 
-    if session.elsewhere(intent):
+    if session.is_remote(intent):
         return
     prefix = f"variant {name}: " if name else ""
     pinned = [intent.cpus[rank % len(intent.cpus)] for rank in range(ranks)] if intent.cpus else []

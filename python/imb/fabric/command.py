@@ -250,10 +250,10 @@ def command(
     from imb.fabric import planning
     from imb.fabric.experiment import (
         FabricExperiment,
-        against_of,
         judge_command_on_interrupt,
         planned,
         refuse_own,
+        standard_of,
     )
     from imb.mpi.allocation import hosts_offered
     from imb.runner import session
@@ -281,7 +281,7 @@ def command(
     )
     if names:
         raise typer.Exit(_judge(store, names, settings))
-    against = against_of(store, settings, [])  # before launches, for the errors of files
+    against = standard_of(store, settings, [])  # before launches, for the errors of files
     refuse_own(arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None)
     sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
     bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
@@ -310,7 +310,7 @@ def command(
         return
     plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
     fabric = FabricExperiment(store, plan, against, drain=drain, page=page)  # the time of the budget begins
-    build_for([planning.with_launch(plan, settings, sizes[0])], installation, programs)
+    build_for([planning.add_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
     with judge_command_on_interrupt(fabric):
         status = carry_out(fabric, plan)
@@ -320,14 +320,14 @@ def command(
 def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int:
     """The verdict on earlier records; the exit status. Raises ImbError."""
     from imb.fabric import evaluation
-    from imb.fabric.experiment import against_of
+    from imb.fabric.experiment import standard_of
     from imb.fabric.output import conclude
 
     sources = evaluation.sources_named(store, names)
-    against = against_of(store, settings, sources)
+    against = standard_of(store, settings, sources)
     notes: list[str] = []
     launches = evaluation.launches_of(sources, notes)
-    judged, topology = evaluation.judged_of(launches, sources, against, notes)
+    judged, topology = evaluation.judge_launches(launches, sources, against, notes)
     return conclude(judged, topology, against, settings)
 
 

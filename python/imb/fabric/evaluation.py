@@ -48,7 +48,7 @@ def network_in(path: Path) -> Network:
 
     try:
         text = sources.read_source(path)
-    except sources.Unreadable as error:
+    except sources.UnreadableText as error:
         raise ImbError(f"{path}: {error}") from error
     if len(text) > topology_text.LARGEST:
         raise ImbError(
@@ -67,14 +67,14 @@ def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
 def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
     """All launches of IMB-FABRIC in these files; their problems are added to `notes`. Raises ImbError where there is none."""
     from imb.fabric import pair_records
-    from imb.store.sources import Unreadable, blocks
+    from imb.store.sources import UnreadableText, blocks
 
     launches: list[PairLaunch] = []
     for name, path in sources:
         is_file = name.startswith(str(path))  # runs of the archive have names of their own
         try:
             file_launches = pair_records.read_pairs(blocks(path), str(path) if is_file else name)
-        except Unreadable as error:
+        except UnreadableText as error:
             raise ImbError(f"{name}: {error}") from error
         if is_file and name != str(path) and len(file_launches) > 1:
             file_launches = [launch for launch in file_launches if launch.name == name]
@@ -97,14 +97,14 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
     return launches
 
 
-def judged_of(
+def judge_launches(
     launches: Sequence[PairLaunch], sources: Sources, against: Against, notes: Sequence[str]
 ) -> tuple[SweepReport, Topology | None]:
     """The verdict on these launches together. Raises ImbError."""
     from imb.fabric.judging.components import FEWEST, hardly_measured
-    from imb.fabric.judging.earlier_sweeps import against as over_past
+    from imb.fabric.judging.earlier_sweeps import divide_by_past as over_past
     from imb.fabric.judging.inference import judge_sweeps
-    from imb.fabric.judging.launch_levels import leveled
+    from imb.fabric.judging.launch_levels import level_launches
     from imb.fabric.judging.loading import endpoints_of, load_of, sweeps_of
     from imb.fabric.judging.verdict import Verdict
     from imb.fabric.text import SweepReport
@@ -116,8 +116,8 @@ def judged_of(
     largest = 0.0
     if against.past is not None:
         all_endpoints = endpoints_of(against.past, endpoints)
-        past = [leveled(sweep, topology) for sweep in sweeps_of(against.past, all_endpoints)]
-        sweeps = [leveled(sweep, topology) for sweep in sweeps]
+        past = [level_launches(sweep, topology) for sweep in sweeps_of(against.past, all_endpoints)]
+        sweeps = [level_launches(sweep, topology) for sweep in sweeps]
         # By name, as indices differ.
         past_names = {endpoint.name for endpoint in endpoints_of(against.past)}
         new = [endpoint.name for endpoint in endpoints if endpoint.name not in past_names]
@@ -138,7 +138,7 @@ def judged_of(
     verdict = (
         judge_sweeps(
             sweeps,
-            _of_one_distance(topology) if against.past is not None else topology,
+            _equalize_distances(topology) if against.past is not None else topology,
             level=ANY_FALSE,
             least_effect=against.least,
         )
@@ -155,10 +155,10 @@ def judged_of(
     ):
         if names and len(names) < len(endpoints):
             line = f"not judged, as fewer than {FEWEST} of their pairs {clause}: {and_more(list(names), _LISTED)}"
-            verdict = _at_most_inconclusive(verdict, line)
+            verdict = _limit_to_inconclusive(verdict, line)
     if largest >= 1 + against.least and verdict.state == "healthy":
         slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
-        verdict = _at_most_inconclusive(verdict, slower)
+        verdict = _limit_to_inconclusive(verdict, slower)
     kinds = {kind for launch in launches if (kind := launch.run.option("endpoint", str))}
     judged = SweepReport(
         verdict=verdict,
@@ -173,16 +173,16 @@ def judged_of(
         if len(kinds) == 1 and (kind := str(next(iter(kinds))))
         else "endpoint",
     )
-    return with_missing(judged, [(sweep.benchmark, sweep.bytes) for sweep in measured]), topology
+    return add_missing(judged, [(sweep.benchmark, sweep.bytes) for sweep in measured]), topology
 
 
-def _at_most_inconclusive(verdict: Verdict, reason: str) -> Verdict:
+def _limit_to_inconclusive(verdict: Verdict, reason: str) -> Verdict:
     """The verdict, inconclusive instead of healthy; the reason is its first note."""
     state: State = "inconclusive" if verdict.state == "healthy" else verdict.state
     return replace(verdict, state=state, notes=(reason, *verdict.notes))
 
 
-def with_missing(judged: SweepReport, sizes: Sequence[tuple[str, int]]) -> SweepReport:
+def add_missing(judged: SweepReport, sizes: Sequence[tuple[str, int]]) -> SweepReport:
     """The verdict, inconclusive instead of healthy where one of these benchmarks and lengths was not measured."""
     judged_sizes = {(measured.benchmark, measured.bytes) for measured in judged.verdict.per_size}
     missing = [f"{name} {size(length)}" for name, length in sizes if (name, length) not in judged_sizes]
@@ -190,16 +190,16 @@ def with_missing(judged: SweepReport, sizes: Sequence[tuple[str, int]]) -> Sweep
         return judged
     past = f", or not in {judged.baseline}" if judged.baseline else ""
     reason = f"not measured{past}: {', '.join(missing)}"
-    return judged._replace(verdict=_at_most_inconclusive(judged.verdict, reason))
+    return judged._replace(verdict=_limit_to_inconclusive(judged.verdict, reason))
 
 
-def with_next_of_quick(judged: SweepReport) -> SweepReport:
+def add_next_step(judged: SweepReport) -> SweepReport:
     """Adds a note on what to measure after a quick search that ends undecided."""
     from imb.fabric.judging.sensitivity import MISSED
-    from imb.fabric.judging.stages import after_quick
+    from imb.fabric.judging.stages import next_step_after_quick
 
     wanted = MISSED * judged.least
-    note = after_quick(judged.verdict, len(judged.endpoints), wanted, MOST_PASSES)
+    note = next_step_after_quick(judged.verdict, len(judged.endpoints), wanted, MOST_PASSES)
     return judged._replace(notes=[*judged.notes, note]) if note else judged
 
 
@@ -239,7 +239,7 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
         raise ImbError(f"{against.network_file}: {error}") from error
 
 
-def _of_one_distance(topology: Topology | None) -> Topology | None:
+def _equalize_distances(topology: Topology | None) -> Topology | None:
     """The topology with equal distances: pairs are compared with their own earlier times, which have the effect of distance already. So a
     link that all pairs of a distance cross can be named."""
     return topology and replace(topology, hops=np.ones_like(topology.hops))

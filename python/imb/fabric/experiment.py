@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from imb.fabric.judging.verdict import Verdict
     from imb.fabric.pair_records import PairLaunch
     from imb.fabric.text import SweepReport
-    from imb.runner.session import Done, Item, Plan
+    from imb.runner.session import FinishedLaunch, Item, Plan
 
 USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # seconds that a launch needs at least
@@ -67,12 +67,12 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         super().__init__(archive, plan)
         self._archive, self._plan = archive, plan
         self._drain, self._page = drain, page
-        self.against = against or against_of(archive, self.settings, [])
+        self.against = against or standard_of(archive, self.settings, [])
         self.sources: Sources = []
         self.notes: list[str] = []
         self._failed: dict[str, list[str]] = {}  # launches by why they are incomplete
         self.unreachable: dict[str, str] = {}
-        self._over: Mapping[int, Done] = session.done(archive, plan)
+        self._over: Mapping[int, FinishedLaunch] = session.done(archive, plan)
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in self._over.values())
         self._launches_read = 0  # number of the last launch of the plan that was read
         self._recorded: dict[Size, int] = {}  # stages with records
@@ -83,7 +83,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         )
         self._plans = self._sweep()
 
-    def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
+    def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
         """The plan with the next launch, or with the reason why there is none."""
         if turn is not None:
             return Next()
@@ -100,9 +100,9 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
             raise nothing_measured(self.unreachable, self._all_notes())
         judged, topology = self.judged()
         judged = judged._replace(notes=[*self._all_notes(), *judged.notes])
-        judged = evaluation.with_missing(judged, self.settings.sizes)
+        judged = evaluation.add_missing(judged, self.settings.sizes)
         if self.settings.quick:
-            judged = evaluation.with_next_of_quick(judged)
+            judged = evaluation.add_next_step(judged)
         return judged, topology
 
     def render(self, result: tuple[SweepReport, Topology | None], executed: SessionEnd) -> int:
@@ -120,7 +120,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         read = self._judged[0] if self._judged else 0
         if self._judged is None or read < len(self.sources):
             self._launches += evaluation.launches_of(self.sources[read:], self.notes)
-            verdict = evaluation.judged_of(self._launches, self.sources, self.against, [])
+            verdict = evaluation.judge_launches(self._launches, self.sources, self.against, [])
             self._judged = len(self.sources), verdict
         return self._judged[1]
 
@@ -187,7 +187,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
             )
         if settings.ended is None:
             settings = msgspec.structs.replace(settings, ended=ended)
-            yield session.with_settings(self._plan, "fabric", settings)
+            yield session.set_settings(self._plan, "fabric", settings)
 
     def _stage(self, number: int, stage: Stage) -> Generator[Plan, None, bool]:
         """One launch for each benchmark and size; whether all are over and some left records."""
@@ -205,7 +205,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
                 if file and stage.rounds is not None:
                     planning.write_rounds(self._archive, file, stage.rounds)
                 limit = max(share, _LEAST)
-                yield planning.with_launch(
+                yield planning.add_launch(
                     self._plan,
                     settings,
                     benchmark_size,
@@ -257,7 +257,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
             else:
                 self.notes.append(f"launch {item.number} was not executed")
 
-    def _read_launch(self, item: Item, ended: Done) -> None:
+    def _read_launch(self, item: Item, ended: FinishedLaunch) -> None:
         self._launches_read = item.number
         run = self._archive.run(ended.run)
         recorded = "records.jsonl" in run.manifest.files
@@ -356,7 +356,7 @@ def planned(settings: SweepSettings, ranks: int) -> list[str]:
     return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 
 
-def against_of(store: Archive, settings: SweepSettings, sources: Sources) -> Against:
+def standard_of(store: Archive, settings: SweepSettings, sources: Sources) -> Against:
     """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
     from imb.fabric import evaluation
     from imb.store.outputs import refuse_overwriting

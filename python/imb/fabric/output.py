@@ -87,7 +87,7 @@ def _print(
     results: Mapping[Drain, str | None],
 ) -> None:
     """Print the verdict, then what it is based on."""
-    from imb.fabric.text import HEADINGS, after_table, basis, sweep_headline, table_rows
+    from imb.fabric.text import HEADINGS, basis, notes_below_table, sweep_headline, table_rows
     from imb.report.terminal import Screen
 
     style = {"healthy": "bold green", "bad": "bold red"}.get(judged.verdict.state, "bold yellow")
@@ -102,7 +102,7 @@ def _print(
         if any(row[0].startswith("(") for row in rows):
             say("(in brackets: suspect, not confirmed, or not separated from others)")
         say("")
-    say(*after_table(judged))
+    say(*notes_below_table(judged))
     for drain_command in drains:
         say(
             str(drain_command)

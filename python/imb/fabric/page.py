@@ -14,12 +14,12 @@ from imb.fabric.judging.verdict import Suspect
 from imb.fabric.matrix import drawn_matrices, relative
 from imb.fabric.text import (
     SweepReport,
-    after_table,
     basis,
     certainty,
     components,
     detectable_effect,
     line_of,
+    notes_below_table,
     silent_by_cause,
     sweep_headline,
 )
@@ -71,7 +71,7 @@ def fabric_page(
         "drains": list(drains),
         "lines": [
             line
-            for line in after_table(judged)
+            for line in notes_below_table(judged)
             if line != foot and not line.startswith(("next:", *(f"{label}:" for label in silent)))
         ],
         "sizes": [f"{result.benchmark} {size(result.bytes)}" for result in verdict.per_size],

@@ -45,7 +45,7 @@ class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None = None
 
 
-def with_launch(
+def add_launch(
     plan: Plan,
     settings: SweepSettings,
     size: Size,

@@ -90,6 +90,6 @@ def command(
     )  # fmt: skip
     store = Archive(archive)
     build_for([plan], installation, programs)
-    plan = session.with_settings(plan, "rails", RailsSettings(rails=rails))
+    plan = session.set_settings(plan, "rails", RailsSettings(rails=rails))
     session.save(store, plan)
     raise typer.Exit(carry_out(RailsExperiment(store, plan), plan, verbose=verbose))

@@ -12,7 +12,7 @@ import msgspec
 from imb.fabric.judging.earlier_sweeps import RATIO_OF_ONE
 from imb.fabric.judging.inference import FEWEST_ENDPOINTS
 from imb.fabric.judging.pairs import cause_of, unanswered
-from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, beyond_passes, lack_hosts
+from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, lack_hosts, passes_advice
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.verdict import SizeResult, Suspect, Verdict
 from imb.model.units import and_more, as_percent, counted, size, us
@@ -52,7 +52,7 @@ def sweep_headline(judged: SweepReport) -> str:
     unsure = [same[0] for same in components(judged) if not same[0].named]
     slow = [suspect for suspect in named if isfinite(suspect.effect)]
     names_of_slow = [
-        _of_kind(kind, [suspect.name for suspect in slow if suspect.kind == kind])
+        _count_of_kind(kind, [suspect.name for suspect in slow if suspect.kind == kind])
         for kind in dict.fromkeys(suspect.kind for suspect in slow)
     ]
     parts = [f"slow: {', '.join(names_of_slow)}"] if slow else []
@@ -63,12 +63,12 @@ def sweep_headline(judged: SweepReport) -> str:
         if suspect not in slow:
             lost.setdefault(_label(_cause(judged, suspect)), {}).setdefault("pair", []).append(suspect.name)
     for label, kinds in lost.items():
-        parts.append(f"{label}: {', '.join(_of_kind(kind, names) for kind, names in kinds.items())}")
+        parts.append(f"{label}: {', '.join(_count_of_kind(kind, names) for kind, names in kinds.items())}")
     one_way = [
         f"{judged.endpoints[pair.a].name} to {judged.endpoints[pair.b].name}" for pair in verdict.asymmetric
     ]
     if one_way:
-        parts.append(f"slow in one direction: {_of_kind('pair', list(dict.fromkeys(one_way)))}")
+        parts.append(f"slow in one direction: {_count_of_kind('pair', list(dict.fromkeys(one_way)))}")
     if verdict.state == "bad":
         parts += dict.fromkeys(filter(None, map(unanswered, judged.sweeps)))
         return f"bad: {'; '.join(parts) or 'see the notes'}"
@@ -85,7 +85,7 @@ def sweep_headline(judged: SweepReport) -> str:
         return f"inconclusive: one of {and_more(names, 5)} is slow; the pairs measured do not separate them"
     if unsure:
         return f"inconclusive: {counted(len(unsure), 'suspect')}, none confirmed"
-    return f"inconclusive: {_why_unsure(judged)}"
+    return f"inconclusive: {_uncertainty_reason(judged)}"
 
 
 def silent_by_cause(judged: SweepReport) -> dict[str, list[str]]:
@@ -111,7 +111,7 @@ def _cause(judged: SweepReport, pair: Suspect) -> str:
     return next((cause for sweep in of_size if (cause := sweep.causes.get(ends))), "")
 
 
-def _why_unsure(judged: SweepReport) -> str:
+def _uncertainty_reason(judged: SweepReport) -> str:
     """Without suspects: too few endpoints, a spread that hides slow ones, or the first note."""
     verdict = judged.verdict
     if len(judged.endpoints) < FEWEST_ENDPOINTS:
@@ -143,7 +143,7 @@ def _remedy(judged: SweepReport, worst: SizeResult) -> str:
         past = "" if judged.baseline else ": compare with --baseline"
         return f"{judged.endpoint_kind}s differ by more than the noise of their pairs{past}"
     met = sum(effect == effect for effect in worst.endpoint_effects)
-    why = beyond_passes(
+    why = passes_advice(
         worst.passes,
         log1p(worst.detectable),
         log1p(MISSED * judged.least),
@@ -156,7 +156,7 @@ def _an_endpoint(judged: SweepReport) -> str:
     return f"an {judged.endpoint_kind}" if judged.endpoint_kind[0] in "aeiou" else f"a {judged.endpoint_kind}"
 
 
-def _of_kind(kind: str, names: Sequence[str]) -> str:
+def _count_of_kind(kind: str, names: Sequence[str]) -> str:
     """`host n017`, `4 hosts (n017, n018, n019 and 1 more)`."""
     return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({and_more(names)})"
 
@@ -265,7 +265,7 @@ def signed_percent(share: float) -> str:
     return f"{share:+.1%}".replace("%", " %") if share < 9.995 else f"x{1 + share:.0f}"
 
 
-def after_table(judged: SweepReport) -> list[str]:
+def notes_below_table(judged: SweepReport) -> list[str]:
     """Lines after the table of suspects."""
     verdict, endpoints = judged.verdict, judged.endpoints
     lines: list[str] = []

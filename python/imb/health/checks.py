@@ -37,7 +37,7 @@ LINGER = 1.0  # and after its last record
 BUSY = 0.5  # CPUs: where other processes use as many, a slow launch is no evidence
 
 
-class Learned(msgspec.Struct, frozen=True, kw_only=True):
+class LearnedSession(msgspec.Struct, frozen=True, kw_only=True):
     """A session: when it began, seconds of its slowest launch, values of its launches by figure."""
 
     at: str
@@ -45,7 +45,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, list[float]]
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """The last check: its verdict, or CANNOT_JUDGE and `why`."""
 
     at: str
@@ -67,11 +67,11 @@ class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     arguments: list[str]
     library: str | None = None
     settings: dict[str, str] | None = None
-    sessions: list[Learned] = []
+    sessions: list[LearnedSession] = []
     watched: dict[str, FigureState] = {}
     checks: int = 0
     suspects: int = 0
-    last: Checked | None = None
+    last: CheckResult | None = None
 
     def values(self) -> list[Session]:
         """The values of all sessions."""
@@ -89,7 +89,7 @@ class HealthLaunch(NamedTuple):
     others: float | None
 
 
-class NotMeasured(ImbError):
+class MeasurementError(ImbError):
     """A launch without the values that are needed."""
 
 
@@ -107,7 +107,7 @@ def held(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise NotMeasured(
+            raise MeasurementError(
                 f"{path}: another imb health is running; nothing measured", status=Status.UNDECIDED
             ) from None
         yield
@@ -147,7 +147,7 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
     """Launches once, for `timeout` seconds at most, and the time that it takes to end. Raises MeasurementError, OSError."""
     program = executable(Path(kept.programs), kept.component)
     if not os.access(program, os.X_OK):
-        raise NotMeasured(missing_program(program))
+        raise MeasurementError(missing_program(program))
     host = Host(cores(), os.geteuid() == 0)
     with tempfile.TemporaryDirectory(prefix="imb-health-", ignore_cleanup_errors=True) as folder:
         records_file, errors = Path(folder, "records.jsonl"), Path(folder, "stderr.txt")
@@ -174,14 +174,14 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
         why = f"longer than {timeout:.1f} s" if ended.outcome == "timed_out" else reason(stderr)
         if not why and ended.outcome == "finished" and ended.status == 0:
             why = launch.unfinished(ended.status, has_records=bool(records))
-        raise NotMeasured(
+        raise MeasurementError(
             f"the launch did not complete: {why or f'exit status {ended.status}'}", status=Status.UNDECIDED
         )
     if failed := next((record for record in records if isinstance(record, Failure)), None):
-        raise NotMeasured(f"{failed.benchmark} was not measured: {failed.cause}", status=Status.UNDECIDED)
+        raise MeasurementError(f"{failed.benchmark} was not measured: {failed.cause}", status=Status.UNDECIDED)
     ranks = len(runs[0].ranks or [])
     if ranks not in (0, kept.intent.ranks):
-        raise NotMeasured(launch.other_ranks(ranks, kept.intent.ranks), status=Status.UNDECIDED)
+        raise MeasurementError(launch.other_ranks(ranks, kept.intent.ranks), status=Status.UNDECIDED)
     others = during.other_cpus + during.stolen_cpus if during else None
     times = {
         row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds
@@ -192,9 +192,9 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
     values = {figure: value for figure, value in times.items() if value}
     expected = kept.sessions[0].values if kept.sessions else times
     if missing := ", ".join(sorted(expected.keys() - values.keys())):
-        raise NotMeasured(f"the launch has no time of {missing}", status=Status.UNDECIDED)
+        raise MeasurementError(f"the launch has no time of {missing}", status=Status.UNDECIDED)
     if not values:
-        raise NotMeasured("the launch has no times", status=Status.UNDECIDED)
+        raise MeasurementError("the launch has no times", status=Status.UNDECIDED)
     library = runs[0].mpi.known_as if runs[0].mpi else None
     return HealthLaunch(values, seconds, library, _settings(runs[0], kept.mpi), others)
 

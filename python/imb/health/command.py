@@ -22,7 +22,7 @@ from imb.model.units import as_percent, counted, us
 from imb.report.terminal import Screen, say
 
 if TYPE_CHECKING:
-    from imb.health.checks import Checked, HealthFile, HealthLaunch
+    from imb.health.checks import CheckResult, HealthFile, HealthLaunch
     from imb.health.figure_state import FigureState, Session
     from imb.health.limits import HealthCheck, Verdict
 
@@ -191,7 +191,7 @@ def command(
         raise ImbError(f"{error.filename or path}: {error.strerror or error}") from error
 
 
-class OtherConditions(ImbError):
+class ChangedConditions(ImbError):
     """A file with sessions that this host, MPI or environment cannot be compared with. `changed`: how they differ."""
 
     def __init__(self, path: Path, changed: str) -> None:
@@ -347,7 +347,7 @@ def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
         say(f"{counted(len(kept.sessions), 'session')} in {path}: enough; nothing measured")
         return
     # A clock that was set back gives no age.
-    if kept.sessions and timedelta(0) <= (age := _between(kept.sessions[-1].at, start)) < SESSIONS_APART:
+    if kept.sessions and timedelta(0) <= (age := _time_between(kept.sessions[-1].at, start)) < SESSIONS_APART:
         say(
             f"the last session in {path} began {age.total_seconds() / 60:.0f} min ago; nothing measured, since sessions"
             f" {SESSIONS_APART.total_seconds() / 60:.0f} min apart show how they differ"
@@ -363,7 +363,7 @@ def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
         launches.append(checks.measured(kept, LIMIT))
         _refuse_other_launch(path, kept, launches[-1])
     values = {figure: [launch.values[figure] for launch in launches] for figure in launches[0].values}
-    session = checks.Learned(
+    session = checks.LearnedSession(
         at=start, seconds=round(max(launch.seconds for launch in launches), 3), values=values
     )
     kept = replace(
@@ -383,14 +383,16 @@ def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
         say(*_sensitivity(kept))
 
 
-def _last(last: Checked | None, watched: Mapping[str, FigureState], verdict: str, why: str = "") -> Checked:
+def _last(
+    last: CheckResult | None, watched: Mapping[str, FigureState], verdict: str, why: str = ""
+) -> CheckResult:
     """The check that `--list` prints of the host: this one, but one without a verdict does not hide a suspect or bad one that is still open."""
-    from imb.health.checks import Checked
+    from imb.health.checks import CheckResult
 
     open_suspect = any(figure.suspect for figure in watched.values())
     if last and last.verdict in ("bad", "suspect") and verdict in _NO_VERDICT and open_suspect:
         return last
-    return Checked(at=now(), verdict=verdict, why=why)
+    return CheckResult(at=now(), verdict=verdict, why=why)
 
 
 def _check(path: Path, kept: HealthFile | None, deadline: float) -> int:
@@ -406,7 +408,7 @@ def _check(path: Path, kept: HealthFile | None, deadline: float) -> int:
     check = limits.HealthCheck(limits.limits_of(kept.values()), kept.watched)
     try:
         reason = _launch(path, kept, check, deadline)
-    except OtherConditions as error:
+    except ChangedConditions as error:
         last = _last(kept.last, kept.watched, checks.CANNOT_JUDGE, error.changed)
         checks.save(path, replace(kept, last=last), kept)
         raise ImbError(f"{checks.CANNOT_JUDGE}: {error}") from error
@@ -450,10 +452,10 @@ def _launch(path: Path, kept: HealthFile, check: HealthCheck, deadline: float) -
             return f"time is up: a launch takes {launch_seconds:.1f} s"
         try:
             launch = checks.measured(kept, seconds_left)
-        except checks.NotMeasured as error:
+        except checks.MeasurementError as error:
             return str(error)
         _refuse_other_launch(path, kept, launch)
-        if (launch.others or 0.0) > checks.BUSY and (slow := check.beyond(launch.values)):
+        if (launch.others or 0.0) > checks.BUSY and (slow := check.exceeding_figures(launch.values)):
             return f"{', '.join(slow)} beyond the limit while other processes used {launch.others:.1f} CPUs"
         check.add(launch.values)
         launch_seconds = max(launch_seconds, launch.seconds)
@@ -487,7 +489,7 @@ def _refuse_changed(path: Path, compared: Mapping[str, tuple[str | None, str | N
         if None not in (old, new) and old != new
     ]
     if changed:
-        raise OtherConditions(path, " and ".join(changed))
+        raise ChangedConditions(path, " and ".join(changed))
 
 
 def _print(
@@ -549,5 +551,5 @@ def _sensitivity(kept: HealthFile) -> list[str]:
     return lines
 
 
-def _between(first: str, later: str) -> timedelta:
+def _time_between(first: str, later: str) -> timedelta:
     return datetime.fromisoformat(later) - datetime.fromisoformat(first)

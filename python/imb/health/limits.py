@@ -105,7 +105,7 @@ class HealthCheck:
         self.suspects: list[str] = []
         self.values: dict[str, list[float]] = {figure: [] for figure in limits}
 
-    def beyond(self, values: Values) -> list[str]:
+    def exceeding_figures(self, values: Values) -> list[str]:
         """Undecided figures whose value is beyond the limit."""
         return [figure for figure in self.undecided if values[figure] > self.limits[figure]]
 

@@ -81,7 +81,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
 
-class Newest(msgspec.Struct, frozen=True, kw_only=True):
+class NewestDeviation(msgspec.Struct, frozen=True, kw_only=True):
     """A series in which the newest session is outside the prediction interval of `earlier` sessions. `speed` > 1: faster than they.
     `limit`: the largest slowdown that is still inside, 0.05 is 5 %. `since`: index of the first of the consecutive sessions that were
     outside to the same side when they were new."""
@@ -126,7 +126,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     detectable: float | None
     notes: list[str]
     series: list[Series]
-    newest: list[Newest] = []
+    newest: list[NewestDeviation] = []
     limit: float | None = None
 
 
@@ -259,7 +259,7 @@ def _change(series: tuple[tuple[Key, Band], list[int]], change: steps.Step | ste
     return Change(curve=curve, band=band, rows=len(rows), speed=speed, low=low, high=high)
 
 
-def _error_rate_caveats(detected: steps.Detected) -> Iterator[str]:
+def _error_rate_caveats(detected: steps.DetectedSteps) -> Iterator[str]:
     """Why the error rate of steps does not hold for this history."""
     if detected.correlation >= CORRELATED:
         yield (
@@ -289,7 +289,10 @@ def _event(
 
 
 def _verdict(
-    events: Sequence[ChangePoint], drifts: Sequence[Change], newest: Sequence[Newest], since: str | None
+    events: Sequence[ChangePoint],
+    drifts: Sequence[Change],
+    newest: Sequence[NewestDeviation],
+    since: str | None,
 ) -> Verdict:
     lasting = [event for event in events if event.until is None and event.date >= (since or "")]
     speeds = [change.speed for event in lasting for change in event.changes]
@@ -299,17 +302,17 @@ def _verdict(
     return "faster" if speeds else "no change"
 
 
-def _detectable(levels: Values, detected: steps.Detected, settings: HistorySettings) -> float | None:
+def _detectable(levels: Values, detected: steps.DetectedSteps, settings: HistorySettings) -> float | None:
     change = steps.detectable_step(levels, detected.correlation, settings.level, AFTER)
     return None if change is None else max(settings.relevant, float(np.expm1(change)))
 
 
 def _newest(
     levels: Values,
-    detected: steps.Detected | None,
+    detected: steps.DetectedSteps | None,
     places: Sequence[tuple[Key, Band]],
     settings: HistorySettings,
-) -> tuple[list[Newest], float | None]:
+) -> tuple[list[NewestDeviation], float | None]:
     """Series in which the newest session stands out, and the slowdown that is found in the median series. A series that drifts
     has no level to stand out from."""
     begins = np.zeros(levels.shape[1], dtype=np.int64)
@@ -320,7 +323,7 @@ def _newest(
     new = prediction.newest(levels, begins)
     limit = np.maximum(new.limit(), np.log1p(settings.relevant))
     outside = [
-        Newest(
+        NewestDeviation(
             curve=places[series][0], band=places[series][1], speed=float(np.exp(-new.size[series])),
             earlier=int(new.earlier[series]), limit=float(np.expm1(limit[series])),
             since=len(levels) - 1 - int(new.before[series] if new.before is not None else 0),

@@ -55,7 +55,7 @@ class Drift(NamedTuple):
     high: float
 
 
-class Detected(NamedTuple):
+class DetectedSteps(NamedTuple):
     """Ordered by session, then by series. `correlation`: of the noise of one session with that of the next one. `sloping`: series
     that change steadily within their levels, so that steps in them may be parts of a drift."""
 
@@ -67,7 +67,7 @@ class Detected(NamedTuple):
 
 def find_steps(
     logs: Values, level: float = ANY_FALSE, least: float = 0.0, confidence: float = 0.95
-) -> Detected:
+) -> DetectedSteps:
     """Steps and drifts of at least `least` (of the logarithm), whose interval excludes no change.
 
     logs: shape (sessions, series), in the order of time, NaN where a session lacks a series; infinities are refused.
@@ -90,7 +90,7 @@ def find_steps(
         for step in _sizes(logs[:, series], at, adjusted, correlation, least)
     ]
     drifts = [Drift(series, *_slope(logs[:, series], adjusted, correlation)) for series in sorted(drifting)]
-    return Detected(
+    return DetectedSteps(
         sorted((step for step in steps if _is_certain(step, least)), key=lambda step: (step.at, step.series)),
         [drift for drift in drifts if _is_certain(drift, least)],
         correlation,

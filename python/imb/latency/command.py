@@ -118,7 +118,7 @@ def command(
         sampling=passes.Sampling(classic=classic or repetitions is not None),
     )  # fmt: skip
     build_for([plan], installation, programs)
-    plan = session.with_settings(plan, "latency")
+    plan = session.set_settings(plan, "latency")
     session.save(store, plan)
     raise typer.Exit(carry_out(LatencyExperiment(store, plan), plan, verbose=verbose))
 

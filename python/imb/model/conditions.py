@@ -164,12 +164,12 @@ def _interface(gpu: UsedGpu) -> str | None:
     return f"{gpu.api} {gpu.driver}" if gpu.api and gpu.driver else None
 
 
-def _of_used(get: Callable[[UsedGpu], object]) -> Callable[[Launch], str | None]:
+def _used_gpu_values(get: Callable[[UsedGpu], object]) -> Callable[[Launch], str | None]:
     """A condition of GPUs as ranks see them."""
     return lambda launch: _each(map(get, launch.run.gpus or []))
 
 
-def _of_known(get: Callable[[Gpu], object]) -> Callable[[Launch], str | None]:
+def _known_gpu_values(get: Callable[[Gpu], object]) -> Callable[[Launch], str | None]:
     """A condition of the same GPUs as the host's conditions describe them."""
 
     def text(launch: Launch) -> str | None:
@@ -195,7 +195,7 @@ _IGNORED = (
 )  # fmt: skip
 
 
-class Apart(NamedTuple):
+class LeastDifference(NamedTuple):
     """Compares numbers: they differ where the medians over launches are at least `least` apart. `text` formats one."""
 
     least: float
@@ -215,11 +215,11 @@ class Condition(NamedTuple):
     id: str
     label: str
     get: Callable[[Launch], object] | None = None
-    compare: Literal["equal", "set", "ignored"] | Apart = "equal"
+    compare: Literal["equal", "set", "ignored"] | LeastDifference = "equal"
     names_side: Literal["value", "labeled"] | None = None
 
 
-_BUSIER = Apart(BUSIER_CPUS, lambda cpus: as_percent(cpus, 0))
+_BUSIER = LeastDifference(BUSIER_CPUS, lambda cpus: as_percent(cpus, 0))
 CONDITIONS = (
     # Differences are listed in this order: what is asked for most often comes first.
     Condition("placement", "placement", lambda launch: launch.placement()),
@@ -229,13 +229,13 @@ CONDITIONS = (
     Condition("hosts", "hosts", lambda launch: ", ".join(launch.hosts()) or None, "set", "value"),
     Condition("cpus", "CPUs of ranks", _cpus, "set"),
     Condition("memory", "memory of messages", lambda launch: memory_of(launch.run), names_side="labeled"),
-    Condition("gpu.name", "GPU", _of_used(lambda gpu: gpu.name), names_side="labeled"),
+    Condition("gpu.name", "GPU", _used_gpu_values(lambda gpu: gpu.name), names_side="labeled"),
     Condition("gpus", "GPUs of ranks", _gpus, "set"),
-    Condition("gpu.driver", "GPU driver", _of_known(lambda gpu: gpu.driver), names_side="labeled"),
-    Condition("gpu.interface", "GPU interface", _of_used(_interface)),
-    Condition("gpu.link", "GPU link", _of_known(lambda gpu: gpu.link if gpu.link.rate else None)),
-    Condition("gpu.nvlinks", "NVLinks of a GPU", _of_known(lambda gpu: gpu.nvlinks)),
-    Condition("gpu.ecc", "ECC of GPU memory", _of_known(lambda gpu: _ECC[gpu.ecc])),
+    Condition("gpu.driver", "GPU driver", _known_gpu_values(lambda gpu: gpu.driver), names_side="labeled"),
+    Condition("gpu.interface", "GPU interface", _used_gpu_values(_interface)),
+    Condition("gpu.link", "GPU link", _known_gpu_values(lambda gpu: gpu.link if gpu.link.rate else None)),
+    Condition("gpu.nvlinks", "NVLinks of a GPU", _known_gpu_values(lambda gpu: gpu.nvlinks)),
+    Condition("gpu.ecc", "ECC of GPU memory", _known_gpu_values(lambda gpu: _ECC[gpu.ecc])),
     Condition("gpu_support", "GPU memory, by the MPI", _gpu_support),
     Condition("options.load", "overlap load on"),
     Condition("mpi.name", "MPI library", names_side="labeled"),
@@ -278,8 +278,10 @@ CONDITIONS = (
     Condition("load.other_cpus", "CPU used by other processes", compare=_BUSIER),
     Condition("load.stolen_cpus", "CPU given to other virtual machines", compare=_BUSIER),
     # On a saturated machine others use no more CPU, however many they are.
-    Condition("load.runnable", "runnable processes at the start", compare=Apart(1.0, "{:.0f}".format)),
-    Condition("conditions.load", "load", compare=Apart(0.5, "{:.2f}".format)),
+    Condition(
+        "load.runnable", "runnable processes at the start", compare=LeastDifference(1.0, "{:.0f}".format)
+    ),
+    Condition("conditions.load", "load", compare=LeastDifference(0.5, "{:.2f}".format)),
     *(Condition(id, id, compare="ignored") for id in _IGNORED),
 )
 BY_ID = {condition.id: condition for condition in CONDITIONS}
@@ -302,7 +304,7 @@ def condition_labeled(label: str) -> Condition:
     return _BY_LABEL.get(label) or condition(f"options.{label[1:]}" if option else label)
 
 
-def of_the_job(id: str) -> bool:
+def describes_job(id: str) -> bool:
     """Whether the launcher sets this variable for its ranks about this job, with another value in every launch."""
     return id.startswith("$") and JOB_VARIABLES.match(id[1:]) is not None
 

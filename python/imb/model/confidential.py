@@ -90,7 +90,7 @@ def secret_values(
 
     for each in variables:
         for value in each.values():
-            _in_urls(value, collect, "")
+            _change_in_urls(value, collect, "")
     _arguments(arguments, collect)
     for command in commands:
         _command(command, collect)
@@ -104,7 +104,9 @@ def revealed(variables: Mapping[str, str]) -> dict[str, str]:
 
     Raises ImbError where there is none.
     """
-    return {name: _of_environment(name) if value == HIDDEN else value for name, value in variables.items()}
+    return {
+        name: _environment_message(name) if value == HIDDEN else value for name, value in variables.items()
+    }
 
 
 def hidden_arguments(words: Sequence[str]) -> tuple[str, ...]:
@@ -114,7 +116,9 @@ def hidden_arguments(words: Sequence[str]) -> tuple[str, ...]:
 
 def revealed_arguments(words: Sequence[str]) -> tuple[str, ...]:
     """Launcher arguments as a launch needs them, as `revealed`. Raises ImbError."""
-    return _arguments(words, lambda name, value, quote: _of_environment(name) if value == MASK else value)
+    return _arguments(
+        words, lambda name, value, quote: _environment_message(name) if value == MASK else value
+    )
 
 
 def hidden_command(command: str) -> str:
@@ -131,13 +135,13 @@ def revealed_command(command: str) -> str:
     def reference(name: str, value: str, quote: str) -> str:
         if value != MASK:
             return value
-        _of_environment(name)
+        _environment_message(name)
         return _INSERTED[quote] % name
 
     return _command(command, reference)
 
 
-def _of_environment(name: str) -> str:
+def _environment_message(name: str) -> str:
     if name not in os.environ:
         raise ImbError(f"variable {name}: its value was not recorded, as it may be secret; export it first")
     return os.environ[name]
@@ -170,7 +174,7 @@ def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
 
 def _argument(word: str, change: _Change) -> str:
     """A word `NAME=value`, `--name=value`, or one that has either after another `=`; and the passwords of URLs."""
-    word = _in_urls(word, change, "")
+    word = _change_in_urls(word, change, "")
     if (match := _ASSIGNED.search(word)) is None:
         return word
     name, value = match["name"], match["value"]
@@ -213,7 +217,7 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
     return _PIECE.sub(piece, text)
 
 
-def _in_urls(text: str, change: _Change, quote: str) -> str:
+def _change_in_urls(text: str, change: _Change, quote: str) -> str:
     """The text, with `change` of the passwords of URLs."""
     return _PASSWORD.sub(lambda match: _url(match, change, quote), text)
 

@@ -151,17 +151,17 @@ def memory_of(run: Run) -> str | None:
     return None if memory is None else str(memory)
 
 
-def of_device(memory: Memory) -> bool:
+def is_device_memory(memory: Memory) -> bool:
     """Whether a side is in memory that only a GPU accesses."""
     return bool({*memory} & _ON_DEVICE)
 
 
-def both_of_device(memory: Memory) -> bool:
+def are_device_memory(memory: Memory) -> bool:
     """Whether both sides are in such memory."""
     return {*memory} <= _ON_DEVICE
 
 
-def of_managed(memory: Memory) -> bool:
+def is_managed_memory(memory: Memory) -> bool:
     """Whether a side is in memory that migrates between host and GPU."""
     return bool({*memory} & _MANAGED)
 

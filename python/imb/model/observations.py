@@ -290,7 +290,7 @@ def variant_labels(side: Side) -> Sequence[str]:
     )
 
 
-def of_variant(side: Side, label: str) -> Side:
+def variant_side(side: Side, label: str) -> Side:
     """The rows of a side under one variant of -alternate, as rows without a variant, so that variants of the same launches can be
     compared. Raises ImbError where no launch has it."""
     labels = variant_labels(side)
@@ -298,14 +298,14 @@ def of_variant(side: Side, label: str) -> Side:
         known = f"; they have {', '.join(labels)}" if labels else "; none was launched with -alternate"
         raise ImbError(f"no launch of {side.name} has the variant {label}{known}")
     launches = [
-        _under(launch, label)
+        _launch_under(launch, label)
         for launch in side.launches
         if label in {variant.label for variant in launch.run.variants or []}
     ]
     return msgspec.structs.replace(side, name=f"{side.name}, {label}", launches=launches)
 
 
-def _under(launch: Launch, label: str) -> Launch:
+def _launch_under(launch: Launch, label: str) -> Launch:
     def rows(by_key: dict[Key, _Row]) -> dict[Key, _Row]:
         return {without(key): row for key, row in by_key.items() if key.variant == label}
 

@@ -122,7 +122,7 @@ def mean_repetitions(sampled: Iterable[Sample]) -> dict[int, int]:
     return {row: round(total / count) for row, (total, count) in totals.items()}
 
 
-def with_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Result]:
+def set_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Result]:
     """Rows of a launch in passes with the mean over their samples instead of the middle sample's repetitions: the evidence
     is of all samples, and on a busy machine their repetitions differ."""
     return [
@@ -191,7 +191,7 @@ def traffic_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> R
                 else:
                     between += messages * row.bytes * count
             continue
-        least = _of_a_collective(row.benchmark, len(places))
+        least = _collective_factor(row.benchmark, len(places))
         if least is None:
             return None
         if len(set(places)) == 1:
@@ -240,7 +240,7 @@ _LEAST: dict[str, Callable[[int], float]] = {
 }
 
 
-def _of_a_collective(benchmark: str, processes: int) -> float | None:
+def _collective_factor(benchmark: str, processes: int) -> float | None:
     """Lengths that go from rank to rank in one repetition."""
     all_to_all = benchmark.lower().startswith("all_")  # All_put_all, All_get_all
     least = _LEAST.get("alltoall" if all_to_all else collective_models.family(benchmark) or "")
@@ -278,7 +278,7 @@ def _messages(row: Result) -> float:
     pairs = _pairs(row.benchmark, processes, WINDOW)
     if pairs is not None:
         return float(sum(count for *_, count in pairs))
-    return float(max(_of_a_collective(row.benchmark, processes) or 0, processes * processes.bit_length()))
+    return float(max(_collective_factor(row.benchmark, processes) or 0, processes * processes.bit_length()))
 
 
 def _way(

@@ -505,7 +505,7 @@ def decode(line: bytes) -> Record:
         )
     if (
         _LONG in line.translate(_DIGITS)
-        and (wrong := _beyond_64_bits(msgspec.to_builtins(record))) is not None
+        and (wrong := _find_too_large(msgspec.to_builtins(record))) is not None
     ):
         raise msgspec.ValidationError(f"whole number of more than 64 bits: {wrong}"[:100])
     return record
@@ -515,12 +515,12 @@ _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG = b"0" * 19  # such a number, with all digits 0; a regular expression takes longer than all the rest
 
 
-def _beyond_64_bits(value: object) -> int | None:
+def _find_too_large(value: object) -> int | None:
     """The first such number of a record."""
     if isinstance(value, int):
         return None if -(2**63) <= value < 2**63 else value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return next((wrong for each in inner if (wrong := _beyond_64_bits(each)) is not None), None)
+    return next((wrong for each in inner if (wrong := _find_too_large(each)) is not None), None)
 
 
 @cache
@@ -765,7 +765,9 @@ class _Sampled:
             if isinstance(sample, Sample) and sample.row in by_row:
                 _drop_negative_times(sample)
                 by_row[sample.row].append(sample)
-        results = [from_samples(lacking[number], samples) for number, samples in by_row.items() if samples]
+        results = [
+            row_from_samples(lacking[number], samples) for number, samples in by_row.items() if samples
+        ]
         at = len(records) - isinstance(records[-1] if records else None, End)
         records[at:at] = results
 
@@ -774,7 +776,7 @@ def _place(row: SampledRow | Failure) -> tuple[object, ...]:
     return row.benchmark, row.mode, row.variant, row.multi, row.processes, row.threads, row.group_count
 
 
-def from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
+def row_from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
     """A row of at least one sample: plain medians, whatever state the machine was in, and no interval."""
     place = {name: getattr(row, name) for name in row.__struct_fields__}
     figures: dict[str, Any] = {}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 FACT = "repeats"  # the fact with the number, in its session, of the launch that a repeat replaces
 
 
-class Divided(NamedTuple):
+class RepeatSplit(NamedTuple):
     """Launches that are judged, and those that repeats replace."""
 
     judged: Sequence[Launch]
@@ -23,7 +23,7 @@ def is_repeat(launch: Launch) -> bool:
     return isinstance(launch.facts.get(FACT), int)
 
 
-def divided(launches: Iterable[Launch]) -> Divided:
+def split_repeats(launches: Iterable[Launch]) -> RepeatSplit:
     """By the recorded link only. A repeat that is not complete replaces nothing: then the first launch is judged, and the repeat is in
     neither list."""
     every = list(launches)
@@ -40,7 +40,7 @@ def divided(launches: Iterable[Launch]) -> Divided:
         place = launch.facts.get("session"), launch.facts.get(FACT) or launch.facts.get("number")
         return (place in complete or place not in planned) if is_repeat(launch) else place not in complete
 
-    return Divided(
+    return RepeatSplit(
         [launch for launch in every if counts(launch)],
         [launch for launch in every if not is_repeat(launch) and not counts(launch)],
     )

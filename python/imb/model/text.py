@@ -93,6 +93,6 @@ def _shown(c: str) -> str:
     return " " if c.isspace() else "?"
 
 
-def without_controls(text: str) -> str:
+def strip_controls(text: str) -> str:
     r"""Text of several lines, cleaned as by `one_line` line by line; only \n ends a line, and \t stays."""
     return "\n".join("\t".join(map(one_line, line.split("\t"))) for line in text.split("\n"))

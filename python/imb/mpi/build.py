@@ -87,7 +87,7 @@ def place_of(mpi: Installation, compiler: str | None = None) -> Path:
 def folder_of_make(mpi: Installation, compiler: str | None) -> Path | None:
     """Where `make` builds the same."""
     special = compiler or any(os.environ.get(name) for name in _FLAGS)
-    return None if special else builds.of_make(mpi.wrapper, _compiler(mpi, None))
+    return None if special else builds.make_folder(mpi.wrapper, _compiler(mpi, None))
 
 
 def build(

@@ -37,7 +37,7 @@ def are_there() -> bool:
         return False
 
 
-def of_make(wrapper: str, compiler: str | None = None) -> Path | None:
+def make_folder(wrapper: str, compiler: str | None = None) -> Path | None:
     """The folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this command, with this compiler or
     any; the newest. None also where it belongs to another user."""
     caches = []

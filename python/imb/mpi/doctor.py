@@ -223,7 +223,7 @@ def _two_ranks(mpi: Installation) -> Check:
 def launch_check(
     subject: str,
     command: str,
-    ended: launch.Ended,
+    ended: launch.LaunchEnd,
     text: str,
     error_lines: list[str],
     reported: str | None = None,

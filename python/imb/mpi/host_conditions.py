@@ -41,7 +41,7 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
         mpi_wrapper=mpi.place if mpi else None,
         launcher=mpi.launcher if mpi else None,
         interfaces=interfaces(),
-        gpus=nvml.with_figures(host_gpus.of_host()).gpus if with_gpus else [],
+        gpus=nvml.add_figures(host_gpus.gpus_of_host()).gpus if with_gpus else [],
         environment=steering(os.environ.items()),
     )
 

@@ -18,7 +18,7 @@ _ACCELERATOR = "0x1200"
 _MOST_NAME = 80
 
 
-def of_host() -> list[Gpu]:
+def gpus_of_host() -> list[Gpu]:
     """The GPUs of this host, in the order of their addresses."""
     folders = sorted(DEVICES.glob("*"), key=lambda folder: folder.name)
     return [gpu for folder in folders if (gpu := _gpu(folder))]

@@ -89,7 +89,7 @@ def mpi_of(wrapper: Path) -> Installation:
     """The MPI of a C++ wrapper. Raises ImbError where its launcher is missing."""
     wrapper = compiler_wrappers.followed(wrapper)
     if version := _cray_version(wrapper):
-        return _of_cray(wrapper, version)
+        return _cray_installation(wrapper, version)
     try:
         launcher = compiler_wrappers.launcher_of(wrapper)
     except LookupError as error:
@@ -105,7 +105,7 @@ def _cray_version(wrapper: Path) -> str | None:
     return f"{cray.title} {named[1]}" if named else None
 
 
-def _of_cray(wrapper: Path, version: str) -> Installation:
+def _cray_installation(wrapper: Path, version: str) -> Installation:
     """It has no launcher of its own: the system's starts it. Raises ImbError where there is none."""
     candidates = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
     launcher = next((str(path) for path in candidates if os.access(path, os.X_OK)), None)
@@ -138,7 +138,7 @@ def find_all() -> list[Installation]:
     """Every MPI with a wrapper, or with programs of the package, in this order: on the PATH, beside this Python, in the usual places, what `make` installed in a checkout."""
     by_place: dict[str, Installation] = {}
     for folder in _folders():
-        for wrapper in _in_folder(folder, compiler_wrappers.WRAPPERS):
+        for wrapper in _programs_in(folder, compiler_wrappers.WRAPPERS):
             try:
                 mpi = mpi_of(wrapper)
             except ImbError:
@@ -149,7 +149,7 @@ def find_all() -> list[Installation]:
             continue
         launched = {Path(mpi.launcher).resolve() for mpi in by_place.values()}
         places = {_launcher_key(mpi) for mpi in by_place.values()}
-        for launcher in _in_folder(folder, compiler_wrappers.LAUNCHERS):
+        for launcher in _programs_in(folder, compiler_wrappers.LAUNCHERS):
             if launcher.resolve() in launched:
                 continue
             mpi = _installation("", launcher.absolute())
@@ -176,7 +176,7 @@ def overwritten(installed: Iterable[Installation]) -> list[str]:
     ]
 
 
-def _in_folder(folder: Path, names: Iterable[str]) -> Iterable[Path]:
+def _programs_in(folder: Path, names: Iterable[str]) -> Iterable[Path]:
     """Programs of these names; Debian adds the MPI's."""
     for name in names:
         yield from (
@@ -215,22 +215,22 @@ def missing_program(program: Path) -> str:
     return f"no program {program}; build it with `imb build`"
 
 
-class Linked(NamedTuple):
+class LinkedWith(NamedTuple):
     """What programs are linked with: the MPIs that can launch them, and the library."""
 
     mpis: tuple[mpis.MpiLibrary, ...]
     library: Path | None
 
 
-def linked_with(programs: Path) -> Linked:
+def linked_with(programs: Path) -> LinkedWith:
     """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as for static programs and
     scripts."""
     program = next((file for file in sorted(programs.glob("*IMB-*")) if os.access(file, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
     if status:
-        return Linked((), None)
+        return LinkedWith((), None)
     place = re.search(r"\blibmpi(?:ch)?\.so\.\d+ => (/\S+)", printed)
-    return Linked(mpis.linked_with(printed), Path(place[1]) if place else None)
+    return LinkedWith(mpis.linked_with(printed), Path(place[1]) if place else None)
 
 
 def find_for(choice: str | None, programs: Path) -> Installation:
@@ -244,7 +244,11 @@ def find_for(choice: str | None, programs: Path) -> Installation:
         mpi = find(choice)
         if not fitting or mpi.known in fitting or not mpi.known.has_launcher:
             several = is_name(chosen or "") and mpi.known in fitting
-            return max(of_kind(mpi.known), key=lambda each: _nearness(each, library)) if several else mpi
+            return (
+                max(installations_of(mpi.known), key=lambda each: _nearness(each, library))
+                if several
+                else mpi
+            )
     kind = " or ".join(known.title for known in fitting)
     if chosen:
         raise ImbError(
@@ -264,10 +268,10 @@ def _nearness(mpi: Installation, library: Path | None) -> int:
     return len(prefix.parts) if library and prefix in library.parents else 0
 
 
-def of_kind(known: mpis.MpiLibrary) -> list[Installation]:
+def installations_of(known: mpis.MpiLibrary) -> list[Installation]:
     """The best choice first: one for which `make` has built the suite, else in the order of `find_all`."""
     fitting = [mpi for mpi in find_all() if mpi.known is known]
-    return sorted(fitting, key=lambda mpi: not builds.of_make(mpi.wrapper))
+    return sorted(fitting, key=lambda mpi: not builds.make_folder(mpi.wrapper))
 
 
 def is_name(choice: str) -> bool:
@@ -291,7 +295,7 @@ def find(choice: str | None) -> Installation:
     if choice and Path(choice).is_dir():
         if wrapper := compiler_wrappers.wrapper_in(Path(choice)):
             return mpi_of(wrapper)
-        launchers = _in_folder(Path(choice).absolute() / "bin", compiler_wrappers.LAUNCHERS)
+        launchers = _programs_in(Path(choice).absolute() / "bin", compiler_wrappers.LAUNCHERS)
         if launcher := next(iter(launchers), None):
             return _installation("", launcher)
         raise ImbError(f"no bin/mpicxx or bin/mpiexec in {choice}; give the installation folder of an MPI")
@@ -310,7 +314,9 @@ def find(choice: str | None) -> Installation:
             )
         return mpi_of(Path(path))
     # Without a name, an MPI that has no launcher of its own is the last choice.
-    fitting = of_kind(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
+    fitting = (
+        installations_of(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
+    )
     if fitting:
         return fitting[0]
     package = f"`pip install {named.package}`" if named else mpis.PACKAGES

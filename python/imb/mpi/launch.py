@@ -32,7 +32,7 @@ _POLL = 0.1
 _SIGNALING = 1.0  # seconds that Slurm takes on a busy machine to signal all processes of a job, one by one
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class LaunchEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a launch ended. `status`: exit status, or minus the signal, as subprocess has it. `seconds`: until then, or until
     it was over and only lingered. `launched_at`, `exited_at`: times of day at which the launcher began and ended (seconds
     since 1970-01-01 UTC)."""
@@ -58,7 +58,7 @@ def run(
     is_over: Callable[[], bool] = lambda: False,
     grace: float | None = None,
     linger: float | None = None,
-) -> Ended:
+) -> LaunchEnd:
     """Runs one launch. Its output goes straight to files, so that nothing is lost where it or `imb` is killed. The values to `hide`
     are never in a file.
 
@@ -86,7 +86,7 @@ def _started(
     with out, err, launched.pipe_end() as pipe:
         try:
             process = subprocess.Popen(
-                orphans.with_parent(command.words, env.get("PATH"), pipe),
+                orphans.bind_to_parent(command.words, env.get("PATH"), pipe),
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -132,7 +132,7 @@ def _wait_until_ended(
     is_over: Callable[[], bool],
     grace: float,
     linger: float,
-) -> Ended:
+) -> LaunchEnd:
     began = time.monotonic()
     outcome: Outcome = "finished"
     over_at: float | None = None
@@ -166,7 +166,7 @@ def _wait_until_ended(
     seconds = time.monotonic() - began
     if outcome == "lingered" and over_at is not None:
         seconds = over_at
-    return Ended(
+    return LaunchEnd(
         outcome=outcome, status=status, seconds=seconds, launched_at=began_at, exited_at=exited or time.time()
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 _CHUNK = 1 << 16
 
 
-class Masked:
+class SecretFilter:
     """A text that comes in pieces, without these values. A piece that ends within a value waits for the next one."""
 
     def __init__(self, values: Collection[bytes], mask: bytes) -> None:
@@ -62,7 +62,7 @@ class Masked:
 def pass_on(pairs: Sequence[tuple[int, int]], values: Collection[bytes], mask: bytes) -> int:
     """From each first descriptor to the second one, until all have ended, or after SIGTERM what is there. Returns the error number of
     a file that could not be written: the launch still ends as it would have."""
-    texts = {read: (Masked(values, mask), write) for read, write in pairs}
+    texts = {read: (SecretFilter(values, mask), write) for read, write in pairs}
     failed = 0
 
     def put(write: int, text: bytes) -> None:

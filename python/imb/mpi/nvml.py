@@ -33,7 +33,7 @@ class Answer(NamedTuple):
     failed: bool = False
 
 
-def with_figures(gpus: list[Gpu]) -> Answer:
+def add_figures(gpus: list[Gpu]) -> Answer:
     """These GPUs of sysfs, with figures of NVML, whose start may take a second. An error of NVML leaves GPUs as they are."""
     needed = any(gpu.vendor == "NVIDIA" for gpu in gpus)
     bound = any((gpu.driver or "").startswith("nvidia") for gpu in gpus)

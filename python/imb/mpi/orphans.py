@@ -62,7 +62,7 @@ def _adopt(more: int) -> None:
             ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(_adopting > 0), 0, 0, 0)
 
 
-def with_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]:
+def bind_to_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]:
     """The command, found on `path`, which gets SIGTERM when this process ends. The time of day at which it begins is written
     to `pipe`, on Linux. Raises ImbError where there is no such program."""
     program = shutil.which(words[0], path=path)
@@ -74,7 +74,7 @@ def with_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]
 
 
 class LauncherStart:
-    """When the launcher began: what `with_parent` writes, else when its process was made."""
+    """When the launcher began: what `bind_to_parent` writes, else when its process was made."""
 
     def __init__(self) -> None:
         self._read = -1
@@ -112,7 +112,7 @@ def end(mark: str) -> None:
     """Ends the processes of this launch whose parent has ended, with all theirs."""
     ended: set[int] = set()
     for number in range(_ROUNDS):
-        processes = _of(mark)
+        processes = _processes_with(mark)
         if not processes:
             break
         ended |= {process.pid for process in processes}
@@ -125,7 +125,7 @@ def end(mark: str) -> None:
             os.waitpid(pid, os.WNOHANG)
 
 
-def _of(mark: str) -> list[psutil.Process]:
+def _processes_with(mark: str) -> list[psutil.Process]:
     processes: set[psutil.Process] = set()
     for child in answer_of(lambda: psutil.Process().children()) or []:
         with contextlib.suppress(psutil.Error):

@@ -149,12 +149,12 @@ def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Tabl
     return pa.concat_tables(
         [
             RESULTS.empty_table(),
-            *(_of_columns(columns, alike, every) for columns, alike in by_columns.items()),
+            *(_table_of_columns(columns, alike, every) for columns, alike in by_columns.items()),
         ]
     )
 
 
-def _of_columns(
+def _table_of_columns(
     columns: tuple[str, ...], alike: _SameColumns, launches: Sequence[tuple[str, LoggedLaunch]]
 ) -> pa.Table:
     stretches, heads = alike.stretches, alike.heads
@@ -226,15 +226,15 @@ def _groups(groups: Sequence[Sequence[int]] | None) -> str | None:
 
 def results_of_records(results: Iterable[tuple[str, Result]]) -> pa.Table:
     """Records of results as RESULTS. `results`: run, record."""
-    return _of_records(results, RESULTS)
+    return _table_of_records(results, RESULTS)
 
 
 def failures_of_records(failures: Iterable[tuple[str, Failure]]) -> pa.Table:
     """Records of failures as FAILURES. `failures`: run, record."""
-    return _of_records(failures, FAILURES)
+    return _table_of_records(failures, FAILURES)
 
 
-def _of_records(records: Iterable[tuple[str, Result | Failure]], schema: pa.Schema) -> pa.Table:
+def _table_of_records(records: Iterable[tuple[str, Result | Failure]], schema: pa.Schema) -> pa.Table:
     """A part of the records at a time: as lists of Python's objects, the columns take ten times their memory."""
     rest = iter(records)
     parts = []
@@ -259,7 +259,7 @@ def _column(runs: Sequence[str], records: Sequence[Result | Failure], field: pa.
     if name == "groups":
         values = [_groups(record.groups) for record in records]
     elif name in _OF_PASSES:
-        values = [_of_passes(record, name) for record in records] if _have(records, "passes") else []
+        values = [_passes_value(record, name) for record in records] if _have(records, "passes") else []
     elif name in _QUANTILE_OF:
         column = _QUANTILE_OF[name]
         values = [_quantile_of(record, column) for record in records] if _have(records, "quantiles") else []
@@ -277,7 +277,7 @@ def _quantile_of(record: Result | Failure, name: str) -> float | None:
     return record.quantiles.get(name) if isinstance(record, Result) and record.quantiles else None
 
 
-def _of_passes(record: Result | Failure, name: str) -> float | str | None:
+def _passes_value(record: Result | Failure, name: str) -> float | str | None:
     if not isinstance(record, Result) or record.passes is None:
         return None
     return _OF_PASSES[name][1](record.passes, record.evidence or Evidence())

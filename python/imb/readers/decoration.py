@@ -80,7 +80,7 @@ class _Tag(NamedTuple):
         return match
 
 
-class Cleaned(NamedTuple):
+class CleanText(NamedTuple):
     """The text of a log as readers get it. `breaks`: the numbers of lines that continue a line of the file, because a line feed was
     missing, and the byte of that line where they begin."""
 
@@ -105,7 +105,7 @@ def plain(text: bytes) -> bytes:
     return text
 
 
-def as_in_file(log: Log, read: Cleaned, text: bytes) -> None:
+def restore_positions(log: Log, read: CleanText, text: bytes) -> None:
     """Changes `start` and `stop` of launches from positions in `read` to positions in `text`, and numbers of lines."""
     if read.text is text:
         return
@@ -132,7 +132,7 @@ def as_in_file(log: Log, read: Cleaned, text: bytes) -> None:
             problems[:] = [replace(problem, line=read.line(problem.line)) for problem in problems]
 
 
-def untagged(text: bytes) -> Cleaned:
+def clean_tags(text: bytes) -> CleanText:
     """The text without what is before each line of a table, and after it. Times and line numbers may differ from line
     to line; the tags of another rank are not removed. A row after another one, or after a heading, in the same line gets a
     line of its own. The same object where there is no such text."""
@@ -158,15 +158,15 @@ def untagged(text: bytes) -> Cleaned:
             if start:
                 breaks.append((len(result), start))
     if not fronts and not backs and not breaks:
-        return Cleaned(text)
-    return Cleaned(b"\n".join(result), tuple(breaks))
+        return CleanText(text)
+    return CleanText(b"\n".join(result), tuple(breaks))
 
 
 def _pieces(line: bytes, number: int, tags: Sequence[_Tag]) -> Iterator[tuple[int, bytes]]:
     """The lines that a line consists of, without the tags before them, and the byte where each begins; 0 of the first."""
     begin, tag = 0, next((tag for tag in tags if tag.cut(line, number)), None)
     match = tag.cut(line, number) if tag else None
-    rest = _without_front(line, match) if match else line
+    rest = _strip_front(line, match) if match else line
     at = len(line) - len(rest)  # where `rest` begins
     while b"." in rest and len(rest) <= _LONGEST_JOINED:
         join = _join(rest, tag)
@@ -182,7 +182,7 @@ def _join(line: bytes, tag: _Tag | None) -> tuple[int, int] | None:
     """Where the first line ends that another one follows without a line feed, and where the other one begins after its tag."""
     places = [match.span() for match in tag.pattern.finditer(line, 1)] if tag and tag.distinct else []
     places += [(match.start(), match.start()) for match in _ANCHOR.finditer(line, 1)]
-    if _HEADING.match(line.lstrip()) and (row := _after_columns(line.lstrip())):
+    if _HEADING.match(line.lstrip()) and (row := _text_after_columns(line.lstrip())):
         places.append((len(line) - len(row),) * 2)
     for end, start in sorted(places):
         before, after = line[:end], line[start:]
@@ -192,7 +192,7 @@ def _join(line: bytes, tag: _Tag | None) -> tuple[int, int] | None:
     return None
 
 
-def _without_front(line: bytes, match: re.Match[bytes]) -> bytes:
+def _strip_front(line: bytes, match: re.Match[bytes]) -> bytes:
     """A quoted heading keeps the signs of its quote: they are its depth."""
     is_heading = not match[0].strip(b"> \t") and _HEADING_OF_PAGE.match(line, match.end())
     return line if is_heading else line[match.end() :]
@@ -225,7 +225,7 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
             fronts.append(
                 _front(lines, number, front, cells=bool(heading) and not rest.startswith(b"# Size"))
             )
-        back = _after_columns(line[start:]) if heading else _after_labeled(rest)
+        back = _text_after_columns(line[start:]) if heading else _text_after_label(rest)
         if back and not _ROW_IN.search(back) and not (backs and backs[-1].cut(line, number)):
             backs += _back(lines, number, back)
     return fronts, backs
@@ -237,7 +237,7 @@ def _is_cut(fronts: Sequence[_Tag], line: bytes, number: int, start: int) -> boo
     return match is not None and match.end() <= start and not line[match.end() : start].strip()
 
 
-def _after_columns(heading: bytes) -> bytes:
+def _text_after_columns(heading: bytes) -> bytes:
     """The text after the last name of a column, blanks included; empty where there is none, or fewer than two names."""
     at = names = 0
     while match := _COLUMN.match(heading, at):
@@ -246,7 +246,7 @@ def _after_columns(heading: bytes) -> bytes:
     return rest if names > 1 and rest.strip() and len(rest) <= _LONGEST else b""
 
 
-def _after_labeled(title: bytes) -> bytes:
+def _text_after_label(title: bytes) -> bytes:
     """The text after a title whose table has no heading."""
     match = _LABELED.match(title)
     return title[match.end() :] if match and title[match.end() :].strip() else b""

@@ -32,9 +32,9 @@ from imb.readers.unread import (
     bounded,
     is_broken,
     is_damaged,
+    items_outside,
     looks_like_row,
     notes_of,
-    outside,
     problems_of,
 )
 
@@ -51,10 +51,10 @@ def detect(text: bytes) -> bool:
 def read(text: bytes, name: str) -> Log:
     """Every launch in a log. Never fails: what is not understood becomes a problem with its line. Text around each line is
     removed where a table has some."""
-    reader = _Reader(text, decoration.Cleaned(decoration.plain(text)), name)
+    reader = _Reader(text, decoration.CleanText(decoration.plain(text)), name)
     reader.scan()
     if reader.tagged or not reader.log.launches:
-        untagged = decoration.untagged(reader.text)
+        untagged = decoration.clean_tags(reader.text)
         if untagged.text is not reader.text:
             reader = _Reader(text, untagged, name)
             reader.scan()
@@ -64,7 +64,7 @@ def read(text: bytes, name: str) -> Log:
 class _Reader:
     """One pass over one file."""
 
-    def __init__(self, original: bytes, cleaned: decoration.Cleaned, name: str) -> None:
+    def __init__(self, original: bytes, cleaned: decoration.CleanText, name: str) -> None:
         self.original, self.cleaned = original, cleaned
         self.text = cleaned.text
         self.log = Log(name, FORMAT)
@@ -301,7 +301,7 @@ class _Reader:
         for launch in launches:
             complete(launch, self.log)
         self.log.notes += notes_of(self.log.name, self.launches.passed_over, self.line_of, self.launches.more)
-        decoration.as_in_file(self.log, self.cleaned, self.original)
+        decoration.restore_positions(self.log, self.cleaned, self.original)
         self.log.problems += problems_of(self.log.name, [row.moved(self.cleaned.line) for row in self.unread])
         self.log.problems.sort(key=lambda problem: problem.line)
         self.log.problems = bounded(self.log.problems)
@@ -317,8 +317,8 @@ class _Reader:
         lines = [(self.line_of(start), self.line_of(stop)) for start, stop in places]
         if places[-1][1] == len(self.text):  # its last line may lack a newline
             lines[-1] = (lines[-1][0], lines[-1][1] + 1)
-        self.launches.passed_over = outside(places, self.launches.passed_over, lambda entry: entry[0])
-        self.unread = outside(lines, self.unread, lambda row: row.line)
-        self.log.problems = outside(lines, self.log.problems, lambda problem: problem.line)
+        self.launches.passed_over = items_outside(places, self.launches.passed_over, lambda entry: entry[0])
+        self.unread = items_outside(lines, self.unread, lambda row: row.line)
+        self.log.problems = items_outside(lines, self.log.problems, lambda problem: problem.line)
         for other, (line, _) in zip(others, lines, strict=True):
             self.problem(line, f"component {other.unsupported} is not supported; skipped")

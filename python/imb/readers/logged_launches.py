@@ -7,7 +7,7 @@ from collections.abc import Callable
 from imb.model.catalog import kind_of
 from imb.model.records import End, Failure
 from imb.readers.imb_facts import end_of, run_of, unsupported
-from imb.readers.messages import WARNING_OF_SUITE, Failed
+from imb.readers.messages import WARNING_OF_SUITE, FailureMessages
 from imb.readers.preamble import LogEvent, Titles
 from imb.readers.table import Log, LoggedLaunch
 
@@ -24,7 +24,7 @@ class Launches:
         self.closed = False  # the end of the current launch was printed
         self.is_open = False  # a table that follows belongs to the current launch; asked for each table
         self.passes: tuple[str, str, str] | None = None  # number, seconds, percent of them in timed regions
-        self.failed = Failed()
+        self.failed = FailureMessages()
         self.passed_over: list[tuple[int, str]] = []
         self.more = 0  # lines that were passed over besides these
         self.asks_for_multi = False  # the command line of the current launch has -multi

@@ -57,7 +57,7 @@ def is_about_launcher(line: str) -> bool:
     return bool(_NO_COMMAND.match(line))
 
 
-class Failed:
+class FailureMessages:
     """The lines from the first one that states a failure, until the launch continues or another begins."""
 
     def __init__(self) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from imb.model.gpus import KINDS, UNKNOWN
 from imb.model.records import End, Problem, Run
-from imb.readers.decoration import as_in_file, plain, untagged
-from imb.readers.messages import Failed
+from imb.readers.decoration import clean_tags, plain, restore_positions
+from imb.readers.messages import FailureMessages
 from imb.readers.preamble import Titles, read_preamble
 from imb.readers.table import Head, Log, LoggedLaunch, Stretch, arrays_of, lacks_time, no_time, number
 from imb.readers.unread import UnreadRow, bounded, problems_of
@@ -88,11 +88,11 @@ def detect(text: bytes) -> bool:
 
 def read(text: bytes, name: str) -> Log:
     """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
-    cleaned = untagged(plain(text))
+    cleaned = clean_tags(plain(text))
     reader = _Reader(cleaned.text, name)
     reader.read()
     log = reader.log
-    as_in_file(log, cleaned, text)
+    restore_positions(log, cleaned, text)
     log.problems += problems_of(name, [row.moved(cleaned.line) for row in reader.unread])
     log.problems.sort(key=lambda problem: problem.line)
     log.problems, log.notes = bounded(log.problems), bounded(log.notes)
@@ -118,7 +118,7 @@ class _Reader:
         self.unfit: list[UnreadRow] = []  # rows of this table with other columns than its heading has
         self.unread: list[UnreadRow] = []
         self.other: tuple[int, int] | None = None  # where text that is not read yet begins: byte, line
-        self.failed = Failed()
+        self.failed = FailureMessages()
 
     def read(self) -> None:
         at = 0

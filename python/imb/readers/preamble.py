@@ -188,7 +188,7 @@ def _read(text: bytes) -> Preamble:
     incomplete = -1  # number of events after "Finished with"
     state = ""
     lines = text.split(b"\n")
-    boxed = _in_boxes(lines)
+    boxed = _boxed_lines(lines)
     matter = _front_matter(lines)
     has_fences = any(fence in text for fence in _FENCE_BYTES)
     fences = sum(line.strip().startswith(_FENCE_BYTES) for line in lines) if has_fences else 0  # from here on
@@ -390,7 +390,7 @@ def _title_in_page(line: str, lines: list[bytes], index: int) -> tuple[str, str]
     return None
 
 
-def _in_boxes(lines: list[bytes]) -> frozenset[int]:
+def _boxed_lines(lines: list[bytes]) -> frozenset[int]:
     """The lines of messages of several lines between two equal rules, rules included: help texts of MPI libraries."""
     rules = [
         at

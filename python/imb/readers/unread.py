@@ -126,7 +126,7 @@ def notes_of(
     return notes
 
 
-def outside(
+def items_outside(
     spans: Sequence[tuple[int, int]], items: Iterable[_Item], place_of: Callable[[_Item], int]
 ) -> list[_Item]:
     """The items whose place, a line or a position, is in none of these spans. A span is its first place and the place

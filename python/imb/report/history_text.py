@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from imb.compare.comparison import Band
-from imb.history.sessions import AFTER, BLIND, Change, ChangePoint, History, Newest
+from imb.history.sessions import AFTER, BLIND, Change, ChangePoint, History, NewestDeviation
 from imb.model.observations import Key
 from imb.model.units import as_percent, counted
 from imb.report.marks import NOT_ESTIMABLE, estimable, short, slower_or_faster
@@ -221,7 +221,7 @@ def _minute(date: str) -> str:
     return date[:16].replace("T", " ")
 
 
-def _series(change: Change | Newest) -> str:
+def _series(change: Change | NewestDeviation) -> str:
     return f"{change.curve}, {change.band.title}"
 
 

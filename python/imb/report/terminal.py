@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from imb.model.text import one_line, without_controls
+from imb.model.text import one_line, strip_controls
 from imb.report import shortened
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def data(content: str | bytes) -> None:
     with _written():
         if sys.stdout.isatty():
             text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-            sys.stdout.write(without_controls(text))
+            sys.stdout.write(strip_controls(text))
         elif isinstance(content, str):
             sys.stdout.write(content)
         else:

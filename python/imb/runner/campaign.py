@@ -270,7 +270,7 @@ def _refuse_segments(campaign: Campaign) -> None:
             raise ImbError(f"variant {name}: {hint}, and steps of srun share no CPUs; leave segments out")
 
 
-def why_launch_by_launch(campaign: Campaign) -> str | None:
+def interleaving_obstacle(campaign: Campaign) -> str | None:
     """Why the launches of these variants are not interleaved by default; None: they can run side by side. Raises
     ImbError where names or arguments are wrong."""
     if any("IO" in chosen for chosen in selections(campaign)):
@@ -304,14 +304,14 @@ def imb_arguments(campaign: Campaign, variant: VariantSettings) -> list[str]:
 
 def is_classic(campaign: Campaign, variant: VariantSettings) -> bool:
     """Whether the launches of a variant measure each row in one burst."""
-    reason = passes.why_classic(imb_arguments(campaign, variant))
+    reason = passes.classic_reason(imb_arguments(campaign, variant))
     return sampling_of(campaign, variant).classic or reason is not None
 
 
-def why_variant_classic(campaign: Campaign) -> str | None:
+def classic_argument(campaign: Campaign) -> str | None:
     """The first IMB argument that makes a variant classic although its settings do not."""
     reasons = (
-        passes.why_classic(imb_arguments(campaign, variant))
+        passes.classic_reason(imb_arguments(campaign, variant))
         for variant in variants(campaign).values()
         if not sampling_of(campaign, variant).classic
     )

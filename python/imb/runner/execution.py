@@ -26,26 +26,26 @@ from imb.readers.launch_errors import reason
 from imb.runner.interleave import Conductor
 from imb.runner.progress import Progress, limit_in_words
 from imb.runner.session import (
-    Done,
+    FinishedLaunch,
     Item,
-    NotStarted,
     Plan,
+    StartError,
     command_of,
     done,
     done_file,
     done_files,
-    elsewhere,
     folder_of,
     intent_of,
     interrupted_file,
     interrupted_runs,
+    is_remote,
     refuse_missing_programs,
+    remove_secrets,
     reporting_archive,
     secrets_of,
     spool_of,
     stall_limit,
     waits_for_allocation,
-    without_secrets,
 )
 from imb.runner.transports import reported_transports
 from imb.store.durable import write_whole
@@ -75,7 +75,7 @@ def execute(
     on_progress: Callable[[Progress, float], None] = lambda progress, seconds: None,
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
     on_measured: Callable[[Item, Path], None] = lambda item, records: None,
-) -> list[Done]:
+) -> list[FinishedLaunch]:
     """Launches these items, several of them interleaved, and stores what each left in the archive, also where it failed. Only for
     the owner of the session's lock (imb.runner.lock).
 
@@ -99,7 +99,7 @@ def execute(
             seed = (plan.seed or 0) + items[0].number
             ranks = [intent.ranks for intent in intents]
             conductor = stack.enter_context(
-                Conductor(ranks, seed, everywhere=any(map(elsewhere, intents)), limit=plan.turn_limit)
+                Conductor(ranks, seed, everywhere=any(map(is_remote, intents)), limit=plan.turn_limit)
             )
         for item in items:
             _adopt(archive, plan, item)
@@ -150,7 +150,7 @@ def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _S
         "component": item.component,
         "arguments": item.arguments,
         "programs": variant.programs,
-        "intent": msgspec.to_builtins(without_secrets(intent)),
+        "intent": msgspec.to_builtins(remove_secrets(intent)),
         "started": now(),
         "conditions": msgspec.to_builtins(
             host_conditions.gather(variant.mpi, with_gpus=uses_gpu(item.arguments))
@@ -232,7 +232,7 @@ def _launch(
     except ImbError as error:
         if not (spool / "records.jsonl").exists():  # nothing has run
             shutil.rmtree(spool)
-        raise NotStarted(str(error)) from error
+        raise StartError(str(error)) from error
     outcome, status = str(ended.outcome), ended.status
     stderr = (spool / "stderr.txt").read_bytes()
     if (
@@ -378,7 +378,7 @@ def _adopt(archive: Archive, plan: Plan, item: Item) -> None:
 
 def _store(
     archive: Archive, plan: Plan, item: Item, facts: dict[str, Any], wall: float | None = None
-) -> Done:
+) -> FinishedLaunch:
     """Makes a run of what a launch left."""
     spool = spool_of(archive, plan, item)
 
@@ -402,8 +402,8 @@ def _labels(plan: Plan, item: Item, facts: dict[str, Any]) -> list[str]:
     return [] if plan.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels
 
 
-def _done(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Done:
-    return Done(
+def _done(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> FinishedLaunch:
+    return FinishedLaunch(
         number=item.number,
         run=run,
         outcome=facts["outcome"],
@@ -415,7 +415,7 @@ def _done(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Do
     )
 
 
-def _finish(archive: Archive, plan: Plan, item: Item, over: Done) -> None:
+def _finish(archive: Archive, plan: Plan, item: Item, over: FinishedLaunch) -> None:
     """Records that this launch is over, unless it was interrupted. Then runs that it left when it was interrupted lose their labels, so
     that it counts once."""
     interrupted, runs = interrupted_file(archive, plan, item), interrupted_runs(archive, plan, item)

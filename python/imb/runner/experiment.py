@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from imb.runner.session import Done, Plan, settings_of
+from imb.runner.session import FinishedLaunch, Plan, settings_of
 from imb.store.store import Archive
 
 
@@ -41,7 +41,7 @@ class SessionEnd(NamedTuple):
     """A session after its launches. `left_out`: launches whose variant could not be set up or started; `stopped`: why no more were launched, if
     the session stops when decided; `plan`: with the launches that followed; `usage_errors`: the suite refused the arguments of all launches."""
 
-    over: list[Done]
+    over: list[FinishedLaunch]
     left_out: int
     stopped: str | None
     plan: Plan
@@ -66,7 +66,7 @@ class Experiment(ABC, Generic[S, R]):
         self.archive = archive
         self.settings: S = settings_of(plan, self.Settings)  # type: ignore[assignment]
 
-    def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
+    def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
         """What follows after the launches that are over. `turn`: the round that would begin; None: all that is planned was launched."""
         return Next()
 

@@ -25,7 +25,7 @@ import psutil
 from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.mpi.host import answer_of
-from imb.runner.session import Plan, folder_of, in_job
+from imb.runner.session import Plan, folder_of, is_in_job
 from imb.store.durable import write_whole
 from imb.store.labels import user
 from imb.store.reading import UnreadableFile, read_json
@@ -89,7 +89,7 @@ def is_held(archive: Archive, plan: Plan) -> bool:
     if (owner := _owner(file)) is None:
         return False
     if owner.host == socket.gethostname():
-        return _at_work_here(owner)
+        return _is_running_here(owner)
     try:
         return _time_here(file) - _time_of(file) < EXPIRY
     except OSError as error:
@@ -98,7 +98,7 @@ def is_held(archive: Archive, plan: Plan) -> bool:
 
 def _lock(path: Path, stack: contextlib.ExitStack) -> None:
     """Locks the file. Raises filelock.Timeout where another process has the lock, OSError. Without locks of the file system it does nothing."""
-    lock = filelock.FileLock(path, timeout=_LAST_JOB if in_job() else 0)
+    lock = filelock.FileLock(path, timeout=_LAST_JOB if is_in_job() else 0)
     try:
         stack.enter_context(lock)
     except NotImplementedError:
@@ -113,7 +113,7 @@ def _examine(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
     if (owner := _owner(file)) is None:
         return
     if owner.host == socket.gethostname():
-        if _at_work_here(owner):
+        if _is_running_here(owner):
             raise _refusal(plan, owner)
         return
     last = _time_of(file)
@@ -130,7 +130,7 @@ def _examine(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
             raise _refusal(plan, owner)
 
 
-def _at_work_here(owner: Owner) -> bool:
+def _is_running_here(owner: Owner) -> bool:
     """Whether it is another process of this host that still runs."""
     born = _born(owner.pid)
     return owner.pid != os.getpid() and born is not None and abs(born - owner.born) < 1
@@ -141,7 +141,7 @@ def _holder(file: Path) -> Owner | None:
     until = time.monotonic() + 1
     while time.monotonic() < until:
         owner = _owner(file)
-        if owner and (owner.host != socket.gethostname() or _at_work_here(owner)):
+        if owner and (owner.host != socket.gethostname() or _is_running_here(owner)):
             return owner
         time.sleep(_POLL / 4)
     return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-class Written(NamedTuple):
+class WrittenFile(NamedTuple):
     """A file as it was read, the other users that it and its folder belong to, and those of both that other users may write."""
 
     text: bytes
@@ -42,7 +42,7 @@ class Written(NamedTuple):
 _UNREADABLE: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
 
 
-def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
+def examined(file: Path, *, folder: bool = False, own: bool = False) -> WrittenFile:
     """A file, with its folder or alone; `own`: that of another user is not read, as it may be anything. The file that is examined is the
     one that is read, even if another one is renamed to its place meanwhile. Raises OSError."""
     where = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if folder else 0))
@@ -62,7 +62,7 @@ def examined(file: Path, *, folder: bool = False, own: bool = False) -> Written:
         for path, status in statuses
         if status.st_mode & _OTHERS
     )
-    return Written(text, strangers, open_to_others)
+    return WrittenFile(text, strangers, open_to_others)
 
 
 def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
@@ -81,7 +81,7 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
 
 
 def refuse_others(
-    subject: str, written: Written, stated: Collection[int | None] = (), runs: Sequence[str] = ()
+    subject: str, written: WrittenFile, stated: Collection[int | None] = (), runs: Sequence[str] = ()
 ) -> None:
     """Raises ImbError where another user has, or may have, written it; `stated`: user ids that it names itself; `runs`: those it
     is made of that another user may have written."""

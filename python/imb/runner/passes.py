@@ -65,12 +65,12 @@ def words_of(
         raise ImbError(
             f"{sampling.limited()[0]} and {sampling_options[0]} (IMB argument) exclude each other; give one of them"
         )
-    if sampling.limited() and (reason := why_classic(arguments)):
+    if sampling.limited() and (reason := classic_reason(arguments)):
         raise ImbError(f"{sampling.limited()[0]} and {reason} of the IMB arguments exclude each other")
     if (
         sampling.classic
         or sampling_options
-        or why_classic(arguments)
+        or classic_reason(arguments)
         or options.keys() & {*_NOTHING_MEASURED}
     ):
         return []
@@ -90,7 +90,7 @@ def words_of(
     return ["-precision", f"{(sampling.precision or PRECISION) * 100:.6g}", *limit]
 
 
-def why_classic(arguments: Sequence[str]) -> str | None:
+def classic_reason(arguments: Sequence[str]) -> str | None:
     """The first of IMB's arguments that does not go with passes."""
     options = _options(arguments)
     return next((f"-{name}" for name in _NOT_IN_PASSES if name in options), None)

@@ -43,7 +43,7 @@ LAUNCHES = 10  # of a campaign without `launches` and `until_decided`
 Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
 
 
-def on_hosts(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
+def place_campaign(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
     """The campaign on these two hosts instead of those of its variants, named `NAME/n1-n2`. Raises ImbError."""
 
     def without_hosts(variant: VariantSettings) -> VariantSettings:
@@ -111,7 +111,7 @@ def campaign_plan(
         else list(dict.fromkeys(campaign.processes))
     )
     named = variants(campaign)
-    built = _with_one_binary([_variant(name, variant, prepare) for name, variant in named.items()])
+    built = _share_binary([_variant(name, variant, prepare) for name, variant in named.items()])
     cells: list[session.Item] = []
     chosen_names = selections(campaign)
     for index, (name, variant) in enumerate(named.items()):
@@ -156,7 +156,7 @@ def campaign_plan(
         repeats=campaign.repeats,
         jobs=campaign.jobs,
         turn_limit=campaign.turn_timeout or TURN_LIMIT,
-        until=session.Until(
+        until=session.StoppingRule(
             design=sequential_design.SequentialDesign(most=most),
             relevant=campaign.relevant,
             metric=campaign.metric,
@@ -169,7 +169,7 @@ def campaign_plan(
     return plan
 
 
-def _with_one_binary(built: list[session.Variant]) -> list[session.Variant]:
+def _share_binary(built: list[session.Variant]) -> list[session.Variant]:
     """The variants. Where they have several MPIs, all with the programs of the package and the standard's binary interface, they use
     that interface, so that the executable is the same."""
     several = len({variant.mpi.place for variant in built}) > 1

@@ -88,13 +88,13 @@ def plan_with_old(
     pairs: list[list[session.Item]] = []
     for place, cell in enumerate(cells):
         changed = _variant("new", new, programs, cell)
-        changed = msgspec.structs.replace(changed, intent=_with_setting(changed.intent, setting))
+        changed = msgspec.structs.replace(changed, intent=_apply_setting(changed.intent, setting))
         variants += [_variant("old", old, None, cell), changed]
         before, after = (
             _item(cell, place, 2 * place + index, f"baseline-check/{baseline.name}/{name}")
             for index, name in enumerate(("old", "new"))
         )
-        pairs.append([before, _with_arguments(after, setting)])
+        pairs.append([before, _apply_arguments(after, setting)])
     alike = (
         _launch_settings(first) == _launch_settings(second)
         for first, second in zip(variants[::2], variants[1::2], strict=True)
@@ -153,7 +153,7 @@ def _refuse_options(setting: VariantSettings) -> None:
             raise ImbError(f"--setting: {name} is not a setting of a launch; use --mpi or --programs")
 
 
-def _with_setting(intent: Intent, setting: VariantSettings) -> Intent:
+def _apply_setting(intent: Intent, setting: VariantSettings) -> Intent:
     """The recorded intent with this setting. Binding and CPUs replace each other."""
     pinned = setting.bind is not None or bool(setting.cpus)
     return msgspec.structs.replace(
@@ -168,7 +168,7 @@ def _with_setting(intent: Intent, setting: VariantSettings) -> Intent:
     )
 
 
-def _with_arguments(item: session.Item, setting: VariantSettings) -> session.Item:
+def _apply_arguments(item: session.Item, setting: VariantSettings) -> session.Item:
     words = [*item.arguments, *split_words(setting.arguments)]
     gpus.refuse_twice(setting.memory, setting.gpu, words, "--setting: ")
     return msgspec.structs.replace(item, arguments=[*words, *gpu_arguments(setting, "--setting: ")])

@@ -87,12 +87,12 @@ class Item(msgspec.Struct, frozen=True):
     timeout: float | None = None
     alone: bool = False
 
-    def like(self) -> tuple[object, ...]:
+    def work_key(self) -> tuple[object, ...]:
         """A key: equal for launches that measure the same in the same way, which take about the same time."""
         return self.variant, self.component, *self.arguments, self.ranks
 
 
-class Until(msgspec.Struct, frozen=True, kw_only=True):
+class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     """Launches follow until every band is decided at `relevant` by `metric`, of each variant against the first one, or for `budget`
     seconds (None: no limit); at most those of the plan."""
 
@@ -122,7 +122,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None = None
     setup_timeout: float = 300
     parts: int = 1
-    until: Until | None = None
+    until: StoppingRule | None = None
     turn_limit: float = TURN_LIMIT
     repeats: int = 0
     jobs: int = 1
@@ -146,7 +146,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return any(variant.setup or variant.teardown for variant in self.variants)
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
+class FinishedLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """NUMBER.json. `seconds` of the launch, `wall` with all that `imb` does around it; its share, where several ran at the
     same time."""
 
@@ -218,11 +218,11 @@ def growing_plan(
 ) -> Plan:
     """A new session without launches yet, which `command` plans by `settings` from those before."""
     variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
-    plan = with_settings(plan_of([], variant, timeout), command, settings)
+    plan = set_settings(plan_of([], variant, timeout), command, settings)
     return msgspec.structs.replace(plan, grows=True)
 
 
-def with_settings(plan: Plan, command: str, settings: msgspec.Struct | None = None) -> Plan:
+def set_settings(plan: Plan, command: str, settings: msgspec.Struct | None = None) -> Plan:
     """The plan as one of a command."""
     encoded = msgspec.Raw(b"{}" if settings is None else msgspec.json.encode(settings))
     return msgspec.structs.replace(plan, command=command, settings=encoded)
@@ -243,7 +243,7 @@ def new_id() -> str:
 
 def examine(plan: Plan) -> None:
     """Raises ImbError where a launcher does not support what is requested. Programs need not be built yet."""
-    for item in {item.like(): item for item in plan.items}.values():
+    for item in {item.work_key(): item for item in plan.items}.values():
         if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
             raise ImbError(
                 "-json, -input and -turns are set by imb; omit them, and name the benchmarks instead of -input"
@@ -262,7 +262,7 @@ def stall_limit(plan: Plan, item: Item) -> float | None:
 
 def waits_for_allocation(intent: Intent) -> bool:
     """Whether the launcher may wait in a queue before it starts anything."""
-    return intent.launcher == "srun" and not in_job()
+    return intent.launcher == "srun" and not is_in_job()
 
 
 def save(archive: Archive, plan: Plan) -> None:
@@ -316,11 +316,11 @@ def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:
     return folder_of(archive, plan.id) / f"{item.number:04d}.part"
 
 
-def done(archive: Archive, plan: Plan) -> dict[int, Done]:
+def done(archive: Archive, plan: Plan) -> dict[int, FinishedLaunch]:
     """The launches that are over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
     planned = {item.number for item in plan.items}
     files = done_files(folder_of(archive, plan.id)).items()
-    stored = {number: readable_json(file, Done) for number, file in files if number in planned}
+    stored = {number: readable_json(file, FinishedLaunch) for number, file in files if number in planned}
     return {number: ended for number, ended in stored.items() if ended and ended.number == number}
 
 
@@ -359,7 +359,7 @@ def done_files(folder: Path) -> dict[int, Path]:
     return {int(name[1]): folder / name[0] for name in names if name}
 
 
-class NotStarted(ImbError):
+class StartError(ImbError):
     """A launch that cannot be started: no program, no launcher. It left nothing, and others may start."""
 
 
@@ -372,7 +372,7 @@ def refuse_missing_programs(plan: Plan, items: Iterable[Item] | None = None) -> 
     """Raises StartError where the executable of one of these launches, None: of any, is missing."""
     for program in {program_of(plan, item): None for item in (plan.items if items is None else items)}:
         if not os.access(program, os.X_OK):
-            raise NotStarted(missing_program(program))
+            raise StartError(missing_program(program))
 
 
 def launch_batches(plan: Plan, todo: Sequence[Item]) -> list[list[Item]]:
@@ -395,13 +395,15 @@ def command_of(
     """
     words = [str(program_of(plan, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = plan.variants[item.variant], intent_of(plan, item)
-    return _command_on_hosts(variant.mpi, without_secrets(intent) if shown else _with_secrets(intent), words)
+    return _command_on_hosts(
+        variant.mpi, remove_secrets(intent) if shown else _restore_secrets(intent), words
+    )
 
 
 def asking_command_of(plan: Plan, item: Item) -> Command | None:
     """A launch like this one that measures nothing, in which the MPI reports its transports; None where it has no setting
     for that."""
-    variant, intent = plan.variants[item.variant], _with_secrets(intent_of(plan, item))
+    variant, intent = plan.variants[item.variant], _restore_secrets(intent_of(plan, item))
     if not (report := variant.mpi.known.report):
         return None
     intent = msgspec.structs.replace(intent, env={**report, **intent.env})
@@ -411,7 +413,7 @@ def asking_command_of(plan: Plan, item: Item) -> Command | None:
 def secrets_of(plan: Plan, item: Item) -> set[str]:
     """What this launch may print that is not to be recorded. Raises ImbError where a value was not recorded, and is not in
     the environment."""
-    variant, intent = plan.variants[item.variant], _with_secrets(intent_of(plan, item))
+    variant, intent = plan.variants[item.variant], _restore_secrets(intent_of(plan, item))
     commands = (*variant.setup, *variant.teardown)
     return secret_values(os.environ, intent.env, arguments=intent.extra, commands=commands)
 
@@ -431,18 +433,18 @@ def _shown(variant: Variant) -> Variant:
     """A variant as it may be recorded."""
     return msgspec.structs.replace(
         variant,
-        intent=without_secrets(variant.intent),
+        intent=remove_secrets(variant.intent),
         setup=[hidden_command(command) for command in variant.setup],
         teardown=[hidden_command(command) for command in variant.teardown],
     )
 
 
-def without_secrets(intent: Intent) -> Intent:
+def remove_secrets(intent: Intent) -> Intent:
     """The intent as it may be recorded."""
     return msgspec.structs.replace(intent, env=hidden(intent.env), extra=hidden_arguments(intent.extra))
 
 
-def _with_secrets(intent: Intent) -> Intent:
+def _restore_secrets(intent: Intent) -> Intent:
     """The intent as it is launched. Raises ImbError."""
     return msgspec.structs.replace(intent, env=revealed(intent.env), extra=revealed_arguments(intent.extra))
 
@@ -452,7 +454,7 @@ def refuse_without_secrets(plan: Plan, todo: Iterable[Item], *, recorded: bool =
     in the environment. `recorded`: where the plan is read again before it is executed."""
     for index in {item.variant for item in todo}:
         variant = _shown(plan.variants[index]) if recorded else plan.variants[index]
-        _with_secrets(variant.intent)
+        _restore_secrets(variant.intent)
         for command in (*variant.setup, *variant.teardown):
             revealed_command(command)
 
@@ -463,12 +465,12 @@ def intent_of(plan: Plan, item: Item) -> Intent:
     return msgspec.structs.replace(intent, ranks=item.ranks) if item.ranks else intent
 
 
-def elsewhere(intent: Intent) -> bool:
+def is_remote(intent: Intent) -> bool:
     """Whether ranks may be on other hosts, by the intent, launcher arguments or a scheduler's job."""
-    return bool(intent.hosts or intent.ppn or HOST_OPTIONS & set(intent.extra) or in_job())
+    return bool(intent.hosts or intent.ppn or HOST_OPTIONS & set(intent.extra) or is_in_job())
 
 
-def in_job() -> bool:
+def is_in_job() -> bool:
     """Whether this process is part of a scheduler's job."""
     return bool(Allocation.of().scheduler)
 
@@ -477,11 +479,11 @@ def same_launches(plan: Plan, items: Iterable[Item]) -> list[list[Item]]:
     """Items by variant and what is launched, in the order of the plan's variants."""
     alike: dict[tuple[object, ...], list[Item]] = {}
     for item in sorted(items, key=lambda item: item.variant):
-        alike.setdefault(item.like(), []).append(item)
+        alike.setdefault(item.work_key(), []).append(item)
     return list(alike.values())
 
 
-def measured_amount(archive: Archive, over: Done) -> str:
+def measured_amount(archive: Archive, over: FinishedLaunch) -> str:
     """How much a launch measured, as text."""
     end: End | None = None
     rows = failed = 0
@@ -495,21 +497,21 @@ def measured_amount(archive: Archive, over: Done) -> str:
 
 
 def remaining_seconds(
-    plan: Plan, over: Iterable[Done], known: Mapping[tuple[object, ...], float] | None = None
+    plan: Plan, over: Iterable[FinishedLaunch], known: Mapping[tuple[object, ...], float] | None = None
 ) -> float | None:
     """How long the launches that are not over will take; None where no duration is known.
 
-    Each takes the mean of launches like it so far; else what `known` has (seconds by `Item.like`); else the mean of all so far.
+    Each takes the mean of launches like it so far; else what `known` has (seconds by `Item.work_key`); else the mean of all so far.
     """
     items = {item.number: item for item in plan.items}
     took: dict[tuple[object, ...], list[float]] = {}
     for ended in over:
         item = items.pop(ended.number)
         if ended.wall is not None:
-            took.setdefault(item.like(), []).append(ended.wall)
+            took.setdefault(item.work_key(), []).append(ended.wall)
     usual = {**(known or {}), **{like: sum(times) / len(times) for like, times in took.items()}}
     every = [seconds for times in took.values() for seconds in times] or list(usual.values())
     if items and not every:
         return None
     mean = sum(every) / len(every) if every else 0.0
-    return sum(usual.get(item.like(), mean) for item in items.values())
+    return sum(usual.get(item.work_key(), mean) for item in items.values())

@@ -97,7 +97,7 @@ class SetupState:
         try:
             left = read_json(self.file, SetUpVariant)
         except UnreadableFile as error:
-            raise error.with_advice(advice) from error
+            raise error.error_with_advice(advice) from error
         if not 0 <= left.variant < len(self.plan.variants):
             raise ImbError(f"{self.file}: no variant of this session; {advice}")
         return left

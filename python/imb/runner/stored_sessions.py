@@ -13,7 +13,7 @@ from imb.model.errors import ImbError
 from imb.model.notes import note
 from imb.runner import ownership, passes
 from imb.runner.lock import is_held
-from imb.runner.session import Done, Plan, done, done_files, is_over
+from imb.runner.session import FinishedLaunch, Plan, done, done_files, is_over
 from imb.store.reading import UnreadableFile, json_of, names_in, read_json
 from imb.store.store import Archive
 
@@ -43,14 +43,14 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
         if not force_owner:
             ownership.refuse_others(f"session {plan.id}", written, [plan.owner])
         return plan
-    if (newest := to_resume(archive, _own(reversed(plans)))) is None:
+    if (newest := find_resumable(archive, _own(reversed(plans)))) is None:
         raise ImbError(
             f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
         )
     return find_session(archive, newest.id)
 
 
-def with_timeout(plan: Plan, timeout: float | None) -> Plan:
+def set_timeout(plan: Plan, timeout: float | None) -> Plan:
     """The plan with this time limit for its launches; None: its own. Raises ImbError where launches would exceed it that measure
     as planned."""
     if timeout is None:
@@ -63,7 +63,7 @@ def with_timeout(plan: Plan, timeout: float | None) -> Plan:
     return msgspec.structs.replace(plan, timeout=timeout)
 
 
-def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
+def find_resumable(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
     """The newest session that is neither over nor executed by a process; where there is none, the newest; None: no
     session."""
     newest: Plan | None = None
@@ -74,13 +74,13 @@ def to_resume(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
     return newest
 
 
-def of_campaign(archive: Archive, name: str | None) -> list[Plan]:
+def campaign_plans(archive: Archive, name: str | None) -> list[Plan]:
     """The plans of this user's sessions of this campaign, None: of any; the oldest first."""
     plans = _own(_files(archive))
     return [plan for plan in plans if plan.campaign and name in (None, plan.campaign)]
 
 
-def of_command(archive: Archive, command: str) -> Iterator[Plan]:
+def command_plans(archive: Archive, command: str) -> Iterator[Plan]:
     """The plans of this user's sessions of a command, the oldest first."""
     return (plan for plan in _own(_files(archive)) if plan.command == command)
 
@@ -128,7 +128,7 @@ def unreadable_files(archive: Archive) -> Iterator[UnreadableFile]:
     for plan in _files(archive):
         if (error := _unreadable(plan, Plan)) and isinstance(error.error, PermissionError):
             continue
-        ends = [_unreadable(file, Done) for file in done_files(plan.parent).values()]
+        ends = [_unreadable(file, FinishedLaunch) for file in done_files(plan.parent).values()]
         yield from filter(None, [error, *ends])
 
 
@@ -141,18 +141,18 @@ def _unreadable(file: Path, kind: type[Any]) -> UnreadableFile | None:
 
 
 def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], float]:
-    """Seconds by `Item.like` that such launches took in earlier sessions of this user's campaign; for launches in passes that were never
+    """Seconds by `Item.work_key` that such launches took in earlier sessions of this user's campaign; for launches in passes that were never
     made, what they may take at most."""
-    most = {item.like(): passes.most_seconds(item.arguments) for item in plan.items}
+    most = {item.work_key(): passes.most_seconds(item.arguments) for item in plan.items}
     names = {variant.name: index for index, variant in enumerate(plan.variants)}
     took: dict[tuple[object, ...], list[float]] = {}
-    for old in of_campaign(archive, plan.campaign) if plan.campaign else []:
+    for old in campaign_plans(archive, plan.campaign) if plan.campaign else []:
         numbered = {item.number: item for item in old.items}
         for number, ended in done(archive, old).items():
             item = numbered[number]
             name = old.variants[item.variant].name
             if ended.wall is not None and name in names:
-                like = msgspec.structs.replace(item, variant=names[name]).like()
+                like = msgspec.structs.replace(item, variant=names[name]).work_key()
                 took.setdefault(like, []).append(ended.wall)
     return {like: seconds for like, seconds in most.items() if seconds is not None} | {
         like: sum(times) / len(times) for like, times in took.items()

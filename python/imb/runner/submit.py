@@ -15,7 +15,7 @@ from imb.store.store import Archive
 Scheduler: TypeAlias = Literal["local", "slurm"]
 
 
-class Submitted(NamedTuple):
+class SubmittedJob(NamedTuple):
     """A job: the scheduler's name of it, where its output and errors go, and the exit status of a local one."""
 
     name: str
@@ -34,7 +34,7 @@ def submit(
     account: str | None = None,
     after: str | None = None,
     timeout: float | None = None,
-) -> Submitted:
+) -> SubmittedJob:
     """Submits, and waits for a local job. The output of a job goes to the session's folder: job.out and job.err, for the next
     one job-2.out and job-2.err. A job begins when the job `after` has ended. `timeout`: of launches, where it is not the plan's. Raises ImbError where PSI/J is missing or the scheduler
     refuses.
@@ -77,7 +77,7 @@ def submit(
         psij.JobExecutor.get_instance(scheduler).submit(job)
         if scheduler != "local":
             output.touch()  # the name is taken
-            return Submitted(str(job.native_id), output, errors)
+            return SubmittedJob(str(job.native_id), output, errors)
         status = job.wait()
     except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
         raise ImbError(
@@ -88,7 +88,7 @@ def submit(
         job.cancel()
         raise
     code = status.exit_code if status else None
-    return Submitted(str(job.native_id), output, errors, 1 if code is None else code)
+    return SubmittedJob(str(job.native_id), output, errors, 1 if code is None else code)
 
 
 def _files(folder: Path) -> tuple[Path, Path]:

@@ -101,7 +101,7 @@ def command(
         labels=label or [],
     )
     build_for([plan], installation, programs)
-    plan = session.with_settings(plan, "startup", StartupSettings(format=format))
+    plan = session.set_settings(plan, "startup", StartupSettings(format=format))
     session.save(store, plan)
     raise typer.Exit(carry_out(StartupExperiment(store, plan), plan, verbose=verbose))
 

@@ -87,7 +87,7 @@ def numbered(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
     return each, place[keys].astype(np.int64)
 
 
-def by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, Indices]:
+def group_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, Indices]:
     """Values of index 0 in their order, then those of 1, up to `count` - 1; and where each begins, with the end of the last."""
     from scipy.sparse import coo_array
 
@@ -98,7 +98,7 @@ def by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, 
 
 def table_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, Indices]:
     """A column for each index in [0, count), with its values in their order, NaN where it has fewer than others; and how many it has."""
-    ordered, first = by_index(at, count, values)
+    ordered, first = group_by_index(at, count, values)
     counts = np.diff(first)
     most = int(counts.max(initial=0))
     if bool((counts == most).all()):

@@ -69,7 +69,7 @@ def family_of(
         unequal, degrees = unequal_spreads(a, b, rounding)
         # The noisier side alone: Welch's degrees of freedom are too many where its few launches agree by chance.
         shift = shift._replace(degrees=np.where(unequal, degrees, shift.degrees))
-    by_holm = _by_holm(shift, weights, level)
+    by_holm = _holm_family(shift, weights, level)
     if not np.isfinite(shift.p).any() or not permits(len(a), len(b), level, pairs=pairs):
         return by_holm
     permuted = Permutations(shift, a, b, rounding, middle, pairs).family(level)
@@ -92,7 +92,7 @@ def holm(p: Values, weights: Values | None = None) -> Values:
     return adjusted
 
 
-def _by_holm(shift: Shift, weights: Values, level: float) -> Family:
+def _holm_family(shift: Shift, weights: Values, level: float) -> Family:
     """Holm's method with weights; intervals are Bonferroni's."""
     finite = np.isfinite(shift.p)
     shares = np.where(finite, weights, np.nan) / max(float(weights[finite].sum()), 1e-300)
@@ -149,7 +149,7 @@ class Permutations:
         self._finite = np.isfinite(shift.p)
         self._middle = middle
         self.random = False
-        self.scores = self._of_pairs(a, b, rounding) if pairs else self._of_launches(a, b, rounding)
+        self.scores = self._pair_family(a, b, rounding) if pairs else self._launch_family(a, b, rounding)
         self.observed = scores(np.abs(shift.difference / shift.error), self._degrees)
         if self.random:
             self.scores[0] = self.observed  # it is one of them
@@ -169,7 +169,7 @@ class Permutations:
         critical[order] = students(score, self._degrees[order])
         return Family(q, critical)
 
-    def _of_pairs(self, a: Values, b: Values, rounding: Values | float) -> Values:
+    def _pair_family(self, a: Values, b: Values, rounding: Values | float) -> Values:
         difference = b - a
         # In an order of its own, so that the result does not depend on that of the launches.
         order = np.argsort(np.abs(_level(difference)), kind="stable")
@@ -188,7 +188,7 @@ class Permutations:
                 chunks.append(scores(np.abs(mean / error), self._degrees))
         return np.vstack(chunks)
 
-    def _of_launches(self, a: Values, b: Values, rounding: Values | float) -> Values:
+    def _launch_family(self, a: Values, b: Values, rounding: Values | float) -> Values:
         both = np.vstack([a, b])
         smaller = min(len(a), len(b))
         order = np.argsort(_level(both), kind="stable")

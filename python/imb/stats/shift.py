@@ -130,7 +130,7 @@ def errors_of_pairs(
     return errors
 
 
-def at_a_look(judged: Shift, share: float) -> Shift:
+def adjust_to_look(judged: Shift, share: float) -> Shift:
     """The result as that of one of several looks, which has this share of the error rates: `judged` must have its interval at
     1 - share * (1 - confidence). Its p-value is then that of all looks. With a share of 0 only the difference is known."""
     if not share:

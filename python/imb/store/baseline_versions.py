@@ -115,7 +115,7 @@ def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
         text = read_part(path) if text is None else text
         baseline = json_of(path, text, Baseline)
     except UnreadableFile as error:
-        raise error.with_advice("restore a copy, or remove it") from error
+        raise error.error_with_advice("restore a copy, or remove it") from error
     match = _HASHED.search(text, max(len(text) - 80, 0))
     whole = text[: match.start()] + _UNHASHED if match else b""
     if not match or hashlib.sha256(whole).hexdigest().encode() != match[1]:

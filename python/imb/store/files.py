@@ -67,7 +67,7 @@ def runs_in(path: Path) -> Iterator[FileRun]:
     for file in files_in([path]):
         try:
             report, runs = read_for_import(file)
-        except sources.Unreadable as error:
+        except sources.UnreadableText as error:
             raise ImbError(f"{file}: {error}") from error
         if not runs:
             without_runs += report.problems

@@ -25,7 +25,7 @@ from imb.model.text import natural, readable
 from imb.mpi.host import allowed_cpus, cores
 from imb.store import sources
 from imb.store.index import Index
-from imb.store.labels import change_by_me, from_title
+from imb.store.labels import change_by_me, label_from_title
 from imb.store.remains import sweep
 from imb.store.store import Archive, Content, Manifest
 
@@ -141,7 +141,7 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
             texts.append((report, sources.read_source(Path(report.file))))
         except OSError as error:
             report.problems.append(Problem(report.file, 0, f"cannot be read: {error.strerror}"))
-        except sources.Unreadable as error:
+        except sources.UnreadableText as error:
             report.problems.append(Problem(report.file, 0, str(error)))
         except MemoryError:
             report.problems.append(Problem(report.file, 0, "needs more memory than there is; divide it"))
@@ -193,12 +193,12 @@ def _runs_of(
     runs: list[tuple[FileReport, Content, Entry]] = []
     for report, text in texts:
         log = parse_safely(text, report.file)
-        of_file = _of_records if log.format == RECORDS else _of_log
+        of_file = _entries_of_records if log.format == RECORDS else _entries_of_log
         runs.extend(of_file(report, text, log, labels))
     return runs
 
 
-def _of_records(
+def _entries_of_records(
     report: FileReport, text: bytes, log: Log, labels: Sequence[str]
 ) -> Iterator[tuple[FileReport, Content, Entry]]:
     """JSON lines of the suite stay what they are."""
@@ -235,7 +235,7 @@ def _of_records(
         yield report, content, Entry(facts, records=launch.records, problems=launch.problems)
 
 
-def _of_log(
+def _entries_of_log(
     report: FileReport, text: bytes, log: Log, labels: Sequence[str]
 ) -> Iterator[tuple[FileReport, Content, Entry]]:
     from imb.readers.formats import tables_in_words
@@ -267,7 +267,7 @@ def _of_log(
         bytes_before = launch.start
         for item in launch.items if lines_before else ():  # from here on, lines are those of the run's text
             item.line = (item.line or 0) - lines_before
-        title = from_title(launch.label) if launch.label else None
+        title = label_from_title(launch.label) if launch.label else None
         launch_text = text[launch.start : launch.stop]
         content = Content(
             output=launch_text,

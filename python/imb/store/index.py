@@ -197,7 +197,7 @@ class Index:
         if new := sorted(present.difference(known)):
             known += self._take_in(new)
             tables = self._runs_read(columns)
-        tables = _without_copies(tables)
+        tables = _drop_copies(tables)
         names = _names(tables.values())
         if len(names) != len(set(names)) or not present.intersection(known).issubset(names):
             raise _Changed
@@ -263,7 +263,7 @@ class Index:
             for name, table in tables.items():
                 chosen = pa.array(kept_ids, pa.string())
                 column = table.column("run").cast(pa.string())
-                kept[name].append(_with_all_columns(table.filter(pc.is_in(column, chosen)), schemas[name]))
+                kept[name].append(_complete_columns(table.filter(pc.is_in(column, chosen)), schemas[name]))
         if seen:
             self._write(
                 kept_runs,
@@ -277,10 +277,10 @@ class Index:
         """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
         undefined."""
         with ExitStack() as stack:
-            table = self._despite_changes(stack, lambda index: index._with_segments(columns)[0])
+            table = self._despite_changes(stack, lambda index: index._rows_and_segments(columns)[0])
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
-    def _with_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
+    def _rows_and_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
         """As `rows`, by column; also the segments, and whether they have runs that the archive no longer has. Raises _Changed."""
         names = columns or list(RUNS)
         present, by_segment = self._refreshed(names)
@@ -361,7 +361,7 @@ class Index:
         import duckdb
         import pyarrow as pa
 
-        runs, segments, removed = self._with_segments()
+        runs, segments, removed = self._rows_and_segments()
         connection = duckdb.connect(config=_ISOLATED)
         connection.register("present_runs", arrow_of(runs))
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
@@ -405,7 +405,7 @@ def _names(tables: Iterable[Columns]) -> list[str]:
     return [run for table in tables for run in table["run"]]
 
 
-def _without_copies(tables: dict[Path, Columns]) -> dict[Path, Columns]:
+def _drop_copies(tables: dict[Path, Columns]) -> dict[Path, Columns]:
     """Without segments whose runs are all in larger ones: processes that read at the same time take in the same runs."""
     seen: set[str] = set()
     copies: set[Path] = set()
@@ -416,7 +416,7 @@ def _without_copies(tables: dict[Path, Columns]) -> dict[Path, Columns]:
     return {segment: table for segment, table in tables.items() if segment not in copies}
 
 
-def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _complete_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     import pyarrow as pa
 
     columns = [

@@ -131,7 +131,7 @@ def checked(labels: Sequence[str]) -> list[str]:
     return list(labels)
 
 
-def from_title(title: str) -> str | None:
+def label_from_title(title: str) -> str | None:
     """A label from the title of a section in a log, which may be any text; None where nothing of it can be a label."""
     words = " ".join(one_line(title).replace(",", ";").split())
     label = words.removeprefix(QUERY)[:_LONGEST].strip()

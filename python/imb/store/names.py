@@ -65,7 +65,7 @@ def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = S
 def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     """The same, also where there is no result."""
     from imb.model.observations import Side  # NumPy: a list needs none
-    from imb.model.repeats import divided
+    from imb.model.repeats import split_repeats
 
     every = list(runs)
     by_id: dict[str, StoredRun | FileRun] = {}
@@ -78,7 +78,7 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
         note_unread(records.problems, lost=not run.stored)
         problems += records.problems
         launches += _launches(run, records)
-    judged, replaced = divided(launches)
+    judged, replaced = split_repeats(launches)
     return Side(
         name=readable(name),
         launches=judged,
@@ -210,7 +210,7 @@ def _names_in(archive: Archive, text: str) -> list[str]:
     """The names that commas separate. A query and a file may have commas themselves."""
     if text.startswith(QUERY):
         return [text]
-    if "," in text and (_path(text) or _in_a_file(text)):
+    if "," in text and (_path(text) or _names_launch_in_file(text)):
         return [text]
     names = list(filter(None, (word.strip() for word in text.split(",")))) or [""]
     if any(name.startswith(QUERY) for name in names):
@@ -218,7 +218,7 @@ def _names_in(archive: Archive, text: str) -> list[str]:
     return names
 
 
-def _in_a_file(name: str) -> bool:
+def _names_launch_in_file(name: str) -> bool:
     split = _NUMBERED.fullmatch(name)
     return split is not None and _path(split[1]) is not None
 

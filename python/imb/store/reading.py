@@ -33,7 +33,7 @@ class UnreadableFile(ImbError):
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         super().__init__(f"{path}: cannot be read ({reason})")
 
-    def with_advice(self, advice: str) -> ImbError:
+    def error_with_advice(self, advice: str) -> ImbError:
         """The error for a command that needs this file."""
         return ImbError(f"{self}; {advice}")
 

@@ -36,7 +36,7 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
 
 
-class Unreadable(ImbError):
+class UnreadableText(ImbError):
     """A file that is not readable text. The message states what it is, without its name."""
 
 
@@ -48,11 +48,11 @@ def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iter
         while piece := _piece(file, size):
             total += len(piece)
             if total > LONGEST:
-                raise Unreadable(f"has more than {rounded_size(LONGEST)}; divide it into smaller files")
+                raise UnreadableText(f"has more than {rounded_size(LONGEST)}; divide it into smaller files")
             end = piece.rfind(b"\n") + 1
             whole, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
             if len(rest) > longest_line:
-                raise Unreadable(
+                raise UnreadableText(
                     f"has a line of more than {rounded_size(longest_line)}; it is not a file of records"
                 )
             if whole:
@@ -65,7 +65,7 @@ def _piece(file: IO[bytes], size: int) -> bytes:
     try:
         return file.read(size)
     except _DAMAGED as error:
-        raise Unreadable(f"cannot be unpacked: {error}") from error
+        raise UnreadableText(f"cannot be unpacked: {error}") from error
 
 
 @contextmanager
@@ -77,12 +77,12 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     if not stat.S_ISREG(mode):
         os.close(descriptor)
         kind = next((name for test, name in _KINDS if test(mode)), "a device")
-        raise Unreadable(f"is {kind}; give a regular file")
+        raise UnreadableText(f"is {kind}; give a regular file")
     with os.fdopen(descriptor, "rb") as file:
         start = file.read(8)
         file.seek(0)
         if foreign := next((kind for magic, kind in _FOREIGN.items() if start.startswith(magic)), None):
-            raise Unreadable(f"is {foreign}")
+            raise UnreadableText(f"is {foreign}")
         unpack = next((opener for magic, opener in _PACKED.items() if start.startswith(magic)), None)
         if unpack is None:
             yield file
@@ -96,18 +96,18 @@ def read_source(path: Path) -> bytes:
     with _opened(path) as file:
         plain = isinstance(file, io.BufferedReader)
         text = _bounded(file, os.fstat(file.fileno()).st_size) if plain else _unpacked(file)
-    return _as_utf_8(text) if text.startswith(_UTF_16) else text
+    return _decode_to_utf_8(text) if text.startswith(_UTF_16) else text
 
 
 def _bounded(file: IO[bytes], size: int) -> bytes:
     """The rest of a file, which may grow while it is read."""
     if size > LARGEST:
-        raise Unreadable(_too_large("has"))
+        raise UnreadableText(_too_large("has"))
     text = file.read(size + 1)  # a read allocates what it is asked for
     if len(text) > size:
         text += file.read(LARGEST)
     if len(text) > LARGEST:
-        raise Unreadable(_too_large("has"))
+        raise UnreadableText(_too_large("has"))
     return text
 
 
@@ -115,9 +115,9 @@ def _unpacked(file: IO[bytes]) -> bytes:
     try:
         text = file.read(LARGEST + 1)
     except (*_DAMAGED, OSError) as error:
-        raise Unreadable(f"cannot be unpacked: {error}") from error
+        raise UnreadableText(f"cannot be unpacked: {error}") from error
     if len(text) > LARGEST:
-        raise Unreadable(_too_large("unpacks to"))
+        raise UnreadableText(_too_large("unpacks to"))
     return text
 
 
@@ -125,10 +125,10 @@ def _too_large(verb: str) -> str:
     return f"{verb} more than {rounded_size(LARGEST)}; divide it into smaller files"
 
 
-def _as_utf_8(text: bytes) -> bytes:
+def _decode_to_utf_8(text: bytes) -> bytes:
     try:
         return text.decode("utf-16").encode()
     except UnicodeError as error:
-        raise Unreadable(
+        raise UnreadableText(
             f"is not valid UTF-16, although it begins with its byte order mark: {error}"
         ) from error

@@ -107,7 +107,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 WhileWriting: TypeAlias = Callable[[Sequence[Manifest | None]], None]
 
 
-class Added(msgspec.Struct, frozen=True):
+class AddedRun(msgspec.Struct, frozen=True):
     """What `add` did; `new` is False where the same content was there already."""
 
     id: str
@@ -259,11 +259,13 @@ class Archive:
 
     # --- Writing -------------------------------------------------------------------------------------
 
-    def add(self, content: Content) -> Added:
+    def add(self, content: Content) -> AddedRun:
         """Puts one run into the archive; on return it is on disk. Raises ImbError where it cannot be written."""
         return self.add_many([content])[0]
 
-    def add_many(self, contents: Iterable[Content], while_writing: WhileWriting | None = None) -> list[Added]:
+    def add_many(
+        self, contents: Iterable[Content], while_writing: WhileWriting | None = None
+    ) -> list[AddedRun]:
         """`add` of several, with one sync for all of them. In the order of `contents`.
 
         `while_writing` is called in another thread while the disk writes. It gets the manifests, None for a run that the
@@ -311,7 +313,7 @@ class Archive:
             return error.errno in {*_FULL, errno.EROFS}
         return isinstance(error.filename, str | Path) and Path(error.filename).is_relative_to(self.folder)
 
-    def _add_many(self, contents: Iterable[Content], while_writing: WhileWriting) -> list[Added]:
+    def _add_many(self, contents: Iterable[Content], while_writing: WhileWriting) -> list[AddedRun]:
         self._make_folders()
         staged: list[tuple[Path | None, Manifest, Sequence[str]]] = []
         try:
@@ -328,7 +330,7 @@ class Archive:
                     ]
                 )
                 results = [
-                    Added(manifest.id, folder is not None and self._publish(folder, manifest), manifest)
+                    AddedRun(manifest.id, folder is not None and self._publish(folder, manifest), manifest)
                     for folder, manifest, _ in staged
                 ]
         finally:

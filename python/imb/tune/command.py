@@ -281,7 +281,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
         plan = stored_sessions.find_session(store, words[0])
     else:
         plan = max(
-            stored_sessions.of_command(store, "tune"), key=lambda candidate: candidate.id, default=None
+            stored_sessions.command_plans(store, "tune"), key=lambda candidate: candidate.id, default=None
         )
     if plan is None or plan.command != "tune":
         raise ImbError(
@@ -298,7 +298,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
                 )
             raised = [*settings.raised, (len(plan.items), budget)]
             settings = msgspec.structs.replace(settings, raised=raised)
-            plan = session.with_settings(plan, "tune", settings)
+            plan = session.set_settings(plan, "tune", settings)
             session.extend(store, plan)
     raise typer.Exit(resume(store, plan, verbose=verbose))
 

@@ -25,7 +25,7 @@ from imb.model.units import counted
 from imb.readers.launch_errors import reason
 from imb.report.terminal import say
 from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
-from imb.runner.session import Done, Plan, folder_of
+from imb.runner.session import FinishedLaunch, Plan, folder_of
 from imb.store.durable import write_whole
 from imb.store.store import Archive
 from imb.tune import planning, tuned_files
@@ -41,7 +41,7 @@ from imb.tune.search import (
     Proof,
     RejectedCandidate,
     Search,
-    Tuned,
+    TuneResult,
 )
 from imb.tune.tuner import Executed, Tuner, proof, tuner_of
 
@@ -66,7 +66,7 @@ _T = TypeVar("_T")
 Stage: TypeAlias = Generator[list[PlannedLaunch], list[Figures], _T]
 
 
-class TuneExperiment(Experiment[TuneSettings, Tuned]):
+class TuneExperiment(Experiment[TuneSettings, TuneResult]):
     """Sessions of `imb tune`: stages of launches. `finished`: no launch follows, and `result` is complete."""
 
     Settings = TuneSettings
@@ -80,7 +80,7 @@ class TuneExperiment(Experiment[TuneSettings, Tuned]):
         self.mpi = plan.variants[0].mpi
         self.ppn = plan.variants[0].intent.ppn
         self.tuner: Tuner = tuner_of(self.mpi, self.settings.hosts)
-        self.result = Tuned()
+        self.result = TuneResult()
         self.finished = False
         self._spent = 0.0
         self._pair_seconds = 0.0  # of launches of the usual duration
@@ -96,7 +96,7 @@ class TuneExperiment(Experiment[TuneSettings, Tuned]):
         self._steps = self._all()
         self._next_launches: list[PlannedLaunch] | None = next(self._steps, None)
 
-    def next(self, plan: Plan, over: Sequence[Done], turn: int | None, say: Say) -> Next:
+    def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
         """The plan with the launches of the next stage, where there is one and all launches are over."""
         if turn is not None or len(over) < len(plan.items):
             return Next()
@@ -117,7 +117,7 @@ class TuneExperiment(Experiment[TuneSettings, Tuned]):
         self.finished = True
         return Next()
 
-    def judge(self, executed: SessionEnd) -> Tuned:
+    def judge(self, executed: SessionEnd) -> TuneResult:
         if not self.finished:
             missing = len(executed.plan.items) - len(executed.over)
             raise ImbError(
@@ -126,7 +126,7 @@ class TuneExperiment(Experiment[TuneSettings, Tuned]):
             )
         return self.result
 
-    def render(self, result: Tuned, executed: SessionEnd) -> int:
+    def render(self, result: TuneResult, executed: SessionEnd) -> int:
         from imb.tune.output import print_result
 
         return print_result(self.archive, result, executed.plan, self.settings)

@@ -343,7 +343,9 @@ def _steps(runs: Sequence[tuple[int, int, Algorithm]], scale: int) -> list[tuple
     return steps
 
 
-def _by_collective(chosen_ranges: _Ranges) -> dict[str, dict[int, Sequence[tuple[int, int, Algorithm]]]]:
+def _group_by_collective(
+    chosen_ranges: _Ranges,
+) -> dict[str, dict[int, Sequence[tuple[int, int, Algorithm]]]]:
     grouped: dict[str, dict[int, Sequence[tuple[int, int, Algorithm]]]] = {}
     for (collective, ranks), runs in chosen_ranges.items():
         grouped.setdefault(collective, {})[ranks] = runs
@@ -361,7 +363,7 @@ def _sizes(
 def _classic(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
     """The file for Open MPI 4.1 and 5.0. It has no version line of 5.0 (version 2), with which 4.1 ignores a file silently. The first
     communicator size and the first length have to be 0."""
-    grouped = _by_collective(chosen_ranges)
+    grouped = _group_by_collective(chosen_ranges)
     lines = [*(f"# {line}" for line in comments), f"{len(grouped)} # collectives"]
     for collective, runs_by_ranks in grouped.items():
         traits = _COLLECTIVES[collective]
@@ -411,7 +413,7 @@ def _decided(rules: Mapping[int, Mapping[int, Sequence[_Rule]]], cell: Cell) -> 
 def _han(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
     """HAN's own file for Open MPI 5.0: which component serves a whole communicator (topology level 2). The first size has to be
     1. Lengths are those of a rank's message."""
-    grouped = _by_collective(chosen_ranges)
+    grouped = _group_by_collective(chosen_ranges)
     lines = [*(f"# {line}" for line in comments), str(len(grouped))]
     for collective, runs_by_ranks in grouped.items():
         sizes = _sizes(runs_by_ranks, 1)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from imb.runner.session import Plan
     from imb.store.store import Archive
     from imb.tune.planning import TuneSettings
-    from imb.tune.search import Tuned
+    from imb.tune.search import TuneResult
 
 
-def print_result(archive: Archive, result: Tuned, plan: Plan, settings: TuneSettings) -> int:
+def print_result(archive: Archive, result: TuneResult, plan: Plan, settings: TuneSettings) -> int:
     """Prints the result and writes the page; the exit status. Raises ImbError."""
     verify = settings.verify is not None
     if settings.format == "json":
@@ -44,7 +44,7 @@ def print_result(archive: Archive, result: Tuned, plan: Plan, settings: TuneSett
     return _status(result, verify=verify)
 
 
-def _write_page(file: Path, result: Tuned, plan: Plan, settings: TuneSettings) -> None:
+def _write_page(file: Path, result: TuneResult, plan: Plan, settings: TuneSettings) -> None:
     from datetime import datetime
 
     from imb.store.durable import write_whole
@@ -65,7 +65,7 @@ def _write_page(file: Path, result: Tuned, plan: Plan, settings: TuneSettings) -
     say(f"page: {file}", err=True)
 
 
-def _status(result: Tuned, *, verify: bool) -> int:
+def _status(result: TuneResult, *, verify: bool) -> int:
     if verify and result.slower:
         return Status.WORSE
     if result.failed:

@@ -10,14 +10,14 @@ from imb.model.units import counted, size
 from imb.report.marks import interval_text
 from imb.report.page import made_at, rendered
 from imb.tune.cells import DEFAULT
-from imb.tune.search import CellResult, Tuned
+from imb.tune.search import CellResult, TuneResult
 from imb.tune.text import headline, notes, screened
 
 _SHADES = ((1.5, "f3"), (1.2, "f2"), (1.0, "f1"))  # from which speedup on
 
 
 def tuning_page(
-    result: Tuned, margin: float, *, mpi: str, session: str, verify: bool, now: datetime | None = None
+    result: TuneResult, margin: float, *, mpi: str, session: str, verify: bool, now: datetime | None = None
 ) -> str:
     """One file that loads nothing."""
     groups = list(dict.fromkeys((each.cell.collective, each.cell.ranks) for each in result.cells))

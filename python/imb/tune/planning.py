@@ -19,7 +19,7 @@ from imb.model.observations import completion_time_of
 from imb.model.records import Failure, Result
 from imb.mpi.installations import Installation
 from imb.runner import passes
-from imb.runner.session import Done, Item, Plan, examine, growing_plan
+from imb.runner.session import FinishedLaunch, Item, Plan, examine, growing_plan
 from imb.store.store import Archive
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
 
@@ -213,10 +213,10 @@ def time_limit(arguments: Sequence[str], ranks: int, at_once: int = 1) -> float 
 
 def _measured(names: Sequence[str], ranks: int, lengths: Sequence[int], settings: TuneSettings) -> list[str]:
     sizes = ["-msgsize", ",".join(map(str, lengths))] if any(lengths) else []
-    return [*names, "-npmin", str(ranks), *sizes, *without_lengths(settings.arguments)]
+    return [*names, "-npmin", str(ranks), *sizes, *drop_length_options(settings.arguments)]
 
 
-def without_lengths(arguments: Sequence[str]) -> list[str]:
+def drop_length_options(arguments: Sequence[str]) -> list[str]:
     """IMB arguments without those that choose lengths."""
     kept: list[str] = []
     drop = False
@@ -249,7 +249,7 @@ def variants_text(variants: Mapping[Algorithm, Mapping[str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
+def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> Figures:
     """The figures of a launch that is over."""
     stored = archive.run(ended.run)
     seconds: dict[Row, float] = {}
@@ -273,7 +273,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
         plan.variants[plan.items[ended.number - 1].variant].name,
         seconds,
         frozenset(defects),
-        why_incomplete(plan, ended),
+        incomplete_reason(plan, ended),
         output,
         errors,
         probe,
@@ -283,7 +283,7 @@ def figures_of(archive: Archive, plan: Plan, ended: Done) -> Figures:
     )
 
 
-def why_incomplete(plan: Plan, ended: Done) -> str:
+def incomplete_reason(plan: Plan, ended: FinishedLaunch) -> str:
     """Why a launch is incomplete, as a clause; empty where it was measured."""
     match ended.outcome:
         case "measured":

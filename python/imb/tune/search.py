@@ -82,7 +82,7 @@ class RejectedCandidate(NamedTuple):
     of: int
 
 
-class Tuned:
+class TuneResult:
     """What came of a session so far. `limited`: cells that a file cannot express, by the reason; `acts`: evidence that the file acts;
     `failed`: why cells are not decided, where that is because launches failed, and how many cells; `unproven`: why that is not known; `alike`: changed cells in which ranks execute the same
     functions without the file; `stopped`: why it is not decided; `evidence`: runs of the proof."""

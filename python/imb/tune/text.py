@@ -9,13 +9,13 @@ from typing import Any
 from imb.model.units import as_percent, counted, size
 from imb.report.marks import estimable, interval_text
 from imb.tune.cells import DEFAULT
-from imb.tune.search import FAILED, FAMILY, CellResult, Tuned
+from imb.tune.search import FAILED, FAMILY, CellResult, TuneResult
 
 HEADINGS = ["collective", "ranks", "bytes", "in the file", "tried", "speedup", "interval", "pairs", "verdict"]
 RIGHT = (1, 2, 5, 7)
 
 
-def headline(result: Tuned, margin: float, *, verify: bool) -> str:
+def headline(result: TuneResult, margin: float, *, verify: bool) -> str:
     """The verdict, and nothing else."""
     changed, decided = result.changed(), [each for each in result.cells if each.why != FAILED]
     many = len(decided)
@@ -41,7 +41,7 @@ def headline(result: Tuned, margin: float, *, verify: bool) -> str:
     )
 
 
-def _verified(result: Tuned) -> str:
+def _verified(result: TuneResult) -> str:
     slower = [each for each in result.cells if each.judged and each.judged.verdict == "slower"]
     unconfirmed = [each for each in result.changed() if not each.judged or each.judged.verdict != "confirmed"]
     many = counted(len(result.changed()), "changed cell")
@@ -56,7 +56,7 @@ def _verified(result: Tuned) -> str:
     return f"confirmed: {many} faster with the file, none slower"
 
 
-def rows(result: Tuned, *, every: bool) -> Iterator[list[str]]:
+def rows(result: TuneResult, *, every: bool) -> Iterator[list[str]]:
     """Cells that were tried, or all of them."""
     for outcome in result.cells:
         if not every and outcome.tried == DEFAULT and outcome.chosen == DEFAULT and not _is_slower(outcome):
@@ -91,7 +91,7 @@ def _is_slower(outcome: CellResult) -> bool:
     return outcome.judged is not None and outcome.judged.verdict == "slower"
 
 
-def notes(result: Tuned) -> Iterator[str]:
+def notes(result: TuneResult) -> Iterator[str]:
     """Sentences after the table: cells without a proof, reasons, and whether the file acts."""
     decided = [each for each in result.cells if each.why != FAILED]
     kept = [each for each in decided if each.chosen == DEFAULT and each.tried == DEFAULT]
@@ -124,13 +124,13 @@ def notes(result: Tuned) -> Iterator[str]:
     yield from result.notes
 
 
-def screened(result: Tuned) -> Iterator[str]:
+def screened(result: TuneResult) -> Iterator[str]:
     """Candidates that are out, those of the same reason together."""
-    for (collective, ranks, why), names in _by_reason(result).items():
+    for (collective, ranks, why), names in _group_by_reason(result).items():
         yield f"{collective}, {counted(ranks, 'rank')}: {'; '.join(names)}: {why}"
 
 
-def _by_reason(result: Tuned) -> dict[tuple[str, int, str], list[str]]:
+def _group_by_reason(result: TuneResult) -> dict[tuple[str, int, str], list[str]]:
     by_reason: dict[tuple[str, int, str], list[str]] = {}
     for candidate in result.screened:
         part = (
@@ -144,7 +144,7 @@ def _by_reason(result: Tuned) -> dict[tuple[str, int, str], list[str]]:
     return by_reason
 
 
-def tuning_json(result: Tuned, margin: float, session: str, mpi: str, *, verify: bool) -> dict[str, Any]:
+def tuning_json(result: TuneResult, margin: float, session: str, mpi: str, *, verify: bool) -> dict[str, Any]:
     """The result as a value for JSON."""
     return {
         "session": session,

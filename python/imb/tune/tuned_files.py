@@ -23,7 +23,7 @@ SWITCH = "switch.sh"
 _LINE = re.compile(r"(?m)^# proven (\S+), session (\S*): (.+); library ([0-9a-f]*)$")
 
 
-class Proven(NamedTuple):
+class ProofRecord(NamedTuple):
     """`library`: hash of the MPI's library; empty: it was not found."""
 
     date: str
@@ -38,14 +38,14 @@ def write_switch(folder: Path, lines: Iterable[str], mpi: Installation, session:
     write_whole(folder / SWITCH, text.encode())
 
 
-def proven_in(folder: Path) -> Proven | None:
+def proven_in(folder: Path) -> ProofRecord | None:
     """The last proof of the files in a folder; None where there is none."""
     try:
         text = (folder / SWITCH).read_text(errors="replace")
     except OSError:
         return None
     lines = _LINE.findall(text)
-    return Proven(*lines[-1]) if lines else None
+    return ProofRecord(*lines[-1]) if lines else None
 
 
 def prove_again(folder: Path, mpi: Installation, session: str) -> None:
@@ -73,7 +73,7 @@ def outdated(archive: Archive) -> Iterator[str]:
     """Files of this user's sessions that were proven with another version or build of their MPI than there is now, and the command that
     confirms them again. Starts the launcher of no other MPI."""
     newest: dict[str, tuple[TuneSettings, Installation]] = {}
-    for plan in stored_sessions.of_command(archive, "tune"):
+    for plan in stored_sessions.command_plans(archive, "tune"):
         try:
             settings = settings_of(plan, TuneSettings)
         except ImbError:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from imb.model.errors import ImbError
 from imb.model.text import shell_word
-from imb.mpi.installations import Installation, of_kind
+from imb.mpi.installations import Installation, installations_of
 from imb.registry import load
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 
@@ -166,7 +166,9 @@ def usable_tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
         tuner.collectives()
     except ImbError as error:
         usable = [
-            other for other in of_kind(mpi.known) if other.launcher != mpi.launcher and _is_usable(other)
+            other
+            for other in installations_of(mpi.known)
+            if other.launcher != mpi.launcher and _is_usable(other)
         ]
         if not usable:
             raise

@@ -799,7 +799,7 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch, launch: int, *, behind: bool
     from imb.fabric import evaluation
     from imb.runner import execution
 
-    execute, judged_of, count = execution.execute, evaluation.judged_of, 0
+    execute, judged_of, count = execution.execute, evaluation.judge_launches, 0
 
     def executed(*words: Any, **options: Any) -> Any:
         nonlocal count
@@ -814,7 +814,7 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch, launch: int, *, behind: bool
         return judged_of(*words)
 
     monkeypatch.setattr(execution, "execute", executed)
-    monkeypatch.setattr(evaluation, "judged_of", judged)
+    monkeypatch.setattr(evaluation, "judge_launches", judged)
 
 
 # How it is measured, and the launches: their stage, the position of their benchmark and size, their passes, and the rounds of their file.

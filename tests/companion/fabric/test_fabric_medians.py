@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.stats.medians import by_index, median, numbered, table_by_index
+from imb.stats.medians import group_by_index, median, numbered, table_by_index
 
 SHAPES = {
     "long tails": lambda random, n: random.standard_t(2, n),
@@ -40,7 +40,7 @@ def test_keys_are_numbered_in_their_order(keys: list[int], size: int) -> None:
 def test_values_by_index_keep_their_order(indices: list[int]) -> None:
     at, values = np.array(indices, dtype=np.int64), np.arange(len(indices), dtype=np.float64)
     expected = [[x for x, one in enumerate(indices) if one == index] for index in range(6)]
-    ordered, first = by_index(at, 6, values)
+    ordered, first = group_by_index(at, 6, values)
     assert [ordered[x:y].tolist() for x, y in pairwise(first)] == expected
     table, many = table_by_index(at, 6, values)
     assert many.tolist() == list(map(len, expected)) and table.shape == (max(many), 6)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from imb.fabric.judging.earlier_sweeps import against
+from imb.fabric.judging.earlier_sweeps import divide_by_past
 from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.round_plans import Circle, confirming_rounds, few_rounds, whole_sweep
-from imb.fabric.judging.stages import CONFIRMING, FIRST, QUICK_FIRST, Stage, after_quick, search
+from imb.fabric.judging.stages import CONFIRMING, FIRST, QUICK_FIRST, Stage, next_step_after_quick, search
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import Topology, graph, tree
 from imb.fabric.judging.verdict import PairToRetest, SizeResult, Suspect, Verdict
@@ -201,11 +201,11 @@ def test_a_baseline_of_one_direction_serves_both() -> None:
     """Each direction has its own past where it was measured."""
     past = made(8, lambda a, b: 0.0 * a, passes=3)
     now = both_ways(made(8, lambda a, b: 0.5 * ((a == 3) | (b == 3)), passes=4, seed=2))
-    ratios, notes, _ = against([now], [past], "before")
+    ratios, notes, _ = divide_by_past([now], [past], "before")
     assert len(ratios[0].seconds) == len(now.seconds) and not any("left out" in note for note in notes)
     assert named(judge_sweeps(ratios, None)) == {"n3"}
     always = slowed(now, 5, 6, 3.0)
-    ratios, _, _ = against([always], [slowed(both_ways(past), 5, 6, 3.0)], "before")
+    ratios, _, _ = divide_by_past([always], [slowed(both_ways(past), 5, 6, 3.0)], "before")
     assert ratios[0].seconds.max() < 2e-6
 
 
@@ -393,21 +393,22 @@ def test_an_undecided_quick_search_has_a_next_step() -> None:
     verdict = judge_sweeps([replace(noisy, **columns)], None)
     assert verdict.state == "inconclusive"
     found = re.search(
-        r"31 rounds \(omit --quick\) with --passes (\d+) or more", after_quick(verdict, 32, 0.1, 1000)
+        r"31 rounds \(omit --quick\) with --passes (\d+) or more",
+        next_step_after_quick(verdict, 32, 0.1, 1000),
     )
     assert found
     passes = int(found[1])
     enough = judge_sweeps([made(32, lambda a, b: 0.0 * a, passes=2 * passes, noise=0.3)], None)
     [short] = judge_sweeps([made(32, lambda a, b: 0.0 * a, passes=passes // 4, noise=0.3)], None).per_size
     assert enough.per_size[0].detectable < 0.1 < short.detectable, (passes, enough.per_size)
-    assert "more than 5 passes" in after_quick(verdict, 32, 0.1, 5)
-    assert not after_quick(Verdict("healthy"), 32, 0.1, 1000)
+    assert "more than 5 passes" in next_step_after_quick(verdict, 32, 0.1, 5)
+    assert not next_step_after_quick(Verdict("healthy"), 32, 0.1, 1000)
 
 
 def test_the_next_step_where_few_rounds_are_all() -> None:
     """Not more pairs, but more passes of them, which few rounds with --passes would not have on many hosts."""
     noisy = made(8, lambda a, b: 0.0 * a, passes=3, noise=0.1)
-    words = after_quick(judge_sweeps([noisy], None), 8, 0.1, 1000)
+    words = next_step_after_quick(judge_sweeps([noisy], None), 8, 0.1, 1000)
     begin = (
         r"undecided; --quick had all pairs; next: a full sweep \(omit --quick\) with --passes \d+ or more, "
     )
@@ -422,7 +423,7 @@ def test_a_quick_search_that_was_cut_short_has_a_next_step() -> None:
     columns = {name: getattr(whole, name)[one] for name in ("a", "b", "passes", "rounds", "seconds")}
     verdict = judge_sweeps([replace(whole, **columns)], None)
     assert verdict.state == "inconclusive" and verdict.per_size[0].detectable == float("inf")
-    words = after_quick(verdict, 16, 0.1, 1000)
+    words = next_step_after_quick(verdict, 16, 0.1, 1000)
     assert "a full sweep of 15 rounds (omit --quick)" in words
     [note] = [one for one in verdict.notes if "missed" in one]
     assert "a host may be missed however slow it is" in note

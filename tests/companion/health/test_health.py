@@ -673,7 +673,7 @@ def file_of(path: Path, mpi: lab.Mpi, seconds: float) -> Path:
     """Sessions with this figure; the next value beyond makes the host bad."""
     installation = installations.mpi_of(Path(mpi.wrapper))
     figure = "PingPong 8 bytes"
-    session = checks.Learned(at=ago(), seconds=0.5, values={figure: [seconds] * limits.LAUNCHES})
+    session = checks.LearnedSession(at=ago(), seconds=0.5, values={figure: [seconds] * limits.LAUNCHES})
     kept = checks.HealthFile(
         host=socket.gethostname(),
         mpi=installation,

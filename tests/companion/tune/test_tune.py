@@ -20,7 +20,7 @@ from imb.mpi import installations
 from imb.store.store import Archive
 from imb.tune import experiment, planning
 from imb.tune import search as judge
-from imb.tune.planning import without_lengths
+from imb.tune.planning import drop_length_options
 from imb.tune.search import Proof, Search
 
 Tune = Callable[..., Said]
@@ -628,7 +628,7 @@ def test_a_folder_with_files_is_not_written_to(tune: Tune, tmp_path: Path) -> No
 
 def test_options_of_lengths_are_left_out() -> None:
     words = ["-msglog", "3:8", "-off_cache", "-1", "-msgsize", "8,16", "-root_shift", "on"]
-    assert without_lengths(words) == ["-off_cache", "-1", "-root_shift", "on"]
+    assert drop_length_options(words) == ["-off_cache", "-1", "-root_shift", "on"]
 
 
 # --- The judge, on drawn figures ---

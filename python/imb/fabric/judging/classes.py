@@ -55,7 +55,7 @@ def leaves_of(endpoints: Sequence[Endpoint], topology: Topology) -> Indices:
     return np.array([place.get(endpoint.host, -1) for endpoint in endpoints], dtype=np.int64)
 
 
-def of_populations(
+def population_classes(
     classes: Classes, slow: Mask, a: npt.NDArray[Any], b: npt.NDArray[Any], way: str = ""
 ) -> Classes:
     """Classes of pairs, both ways, with no, one and two endpoints of the slower population. `way`: which end that one is, if not any."""
@@ -71,7 +71,7 @@ def of_populations(
     )
 
 
-def near_groups(
+def group_by_nearness(
     count: int, a: npt.NDArray[Any], b: npt.NDArray[Any], level: Values, least: float
 ) -> Indices | None:
     """The group of each endpoint, -1: not measured. Pairs within a group are near, such as those below one switch. Groups are the cut of an average linkage
@@ -121,7 +121,7 @@ def near_groups(
     )
 
 
-def of_groups(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
+def group_classes(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
     """Classes of pairs between groups, and of pairs within a group. All groups share these levels, so a group that is slow as a whole still stands out."""
     parts = (label[a] == label[b]).astype(np.int64)
     return _compact(

@@ -13,7 +13,7 @@ from imb.model.units import counted, size
 RATIO_OF_ONE = 1e-6  # seconds that stand for a ratio of 1 in a sweep of ratios
 
 
-def against(
+def divide_by_past(
     sweeps: Sequence[Sweep], past: Sequence[Sweep], name: str
 ) -> tuple[list[Sweep], list[str], float]:
     """Sweeps whose times are divided by those of the same pair in `past`, which has the same indices of endpoints; notes; and

@@ -17,10 +17,10 @@ from scipy.special import stdtrit
 from imb.fabric.judging.classes import (
     Classes,
     distances,
+    group_by_nearness,
+    group_classes,
     leaves_of,
-    near_groups,
-    of_groups,
-    of_populations,
+    population_classes,
     two_populations,
 )
 from imb.fabric.judging.components import FEWEST, Components, components_of
@@ -29,25 +29,25 @@ from imb.fabric.judging.judge import (
     RetestResult,
     alike,
     asymmetric_pairs,
-    beyond_tail,
+    common_share,
     confirm,
     confirm_pairs,
     detectable,
     halves,
-    in_common,
     screen,
     significance,
     slow_pairs,
+    tail_probability,
 )
-from imb.fabric.judging.launch_levels import leveled
-from imb.fabric.judging.pairs import silent_endpoints, silent_together, unanswered, without_answer
+from imb.fabric.judging.launch_levels import level_launches
+from imb.fabric.judging.pairs import silent_endpoints, silent_together, unanswered, unanswered_pairs
 from imb.fabric.judging.sensitivity import MISSED, remedy
 from imb.fabric.judging.sweep import Sweep
 from imb.fabric.judging.sweep_parts import Fit, SweepLayout, SweepPart, bounded_mean
 from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import (
     NOTHING,
-    Asymmetric,
+    AsymmetricPair,
     PairToRetest,
     Populations,
     SizeResult,
@@ -84,7 +84,7 @@ def judge_sweeps(
         return NOTHING
     prepared: SweepLayout | None = None
     sizes: list[_Size] = []
-    for sweep in (leveled(each, topology) for each in sweeps):
+    for sweep in (level_launches(each, topology) for each in sweeps):
         prepared = _layout(sweep, topology, prepared)
         launches = sweep.launch_count
         sizes.append(
@@ -158,7 +158,7 @@ class _Size:
         self.lost = unanswered(sweep)
         self.notes: list[str] = [self.lost] if self.lost else []
         self.suspects: list[Suspect] = self._failed()
-        self.asymmetric: list[Asymmetric] = []
+        self.asymmetric: list[AsymmetricPair] = []
         self.screened: list[PairToRetest] = []
         self.populations: list[Populations] = []
         self.unjudged: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ class _Size:
     def _failed(self) -> list[Suspect]:
         """Pairs that did not answer when they last met, of endpoints that do answer."""
         suspects = []
-        for a, b in without_answer(self.sweep):
+        for a, b in unanswered_pairs(self.sweep):
             if a in self.silent or b in self.silent:
                 continue
             why = "failed" if (a, b) in self.sweep.causes else "does not answer"
@@ -230,11 +230,11 @@ class _Size:
         of = self.classes.of[: len(middle)]
         for index in range(len(self.classes.names)):
             middle[of == index] -= median(middle[of == index])
-        label = near_groups(len(self.sweep.endpoints), layout.a, layout.b, middle, self.least)
+        label = group_by_nearness(len(self.sweep.endpoints), layout.a, layout.b, middle, self.least)
         if label is None:
             return False
         self.group_of = label
-        self.classes = of_groups(self.classes, label, layout.a, layout.b)
+        self.classes = group_classes(self.classes, label, layout.a, layout.b)
         self.layout = replace(layout, of=self.classes.of)
         groups = np.bincount(label[label >= 0])
         if groups.min() > 1:
@@ -250,7 +250,7 @@ class _Size:
         slow, by = two_populations(endpoint_effects(fit, fit.clean), self.least)
         if not slow.any():
             return False
-        self.classes = of_populations(self.classes, slow, layout.a, layout.b)
+        self.classes = population_classes(self.classes, slow, layout.a, layout.b)
         self.layout = replace(layout, of=self.classes.of)
         slower = float(np.expm1(by))
         self._add_population(np.flatnonzero(slow).tolist(), slower)
@@ -289,14 +289,14 @@ class _Size:
         a, b = (column[places % len(layout.a)] for column in (layout.a, layout.b))
         usual = core & (effects <= 4 * limit)  # others are slow themselves
         values = fit.residual[places[usual[a] & usual[b]]]
-        sure = 0.0 if core is like else _SURE * _of_median(fit.spread, len(values))
+        sure = 0.0 if core is like else _SURE * _median_error(fit.spread, len(values))
         if not core[end] or len(values) < FEWEST or median(values) >= max(limit, sure):
             return [], 0.0
         near = core.copy() if core is not like else np.zeros(len(core), dtype=bool)
         for endpoint in np.flatnonzero(like & ~near).tolist():  # one may be slow itself, and not in the group
             inside = ((a == endpoint) & core[b]) | ((b == endpoint) & core[a])
             own = fit.residual[places[inside]]
-            near[endpoint] = not len(own) or median(own) < limit + _SURE * _of_median(fit.spread, len(own))
+            near[endpoint] = not len(own) or median(own) < limit + _SURE * _median_error(fit.spread, len(own))
         return np.flatnonzero(near).tolist(), median(effects[near]) if near.any() else 0.0
 
     def _add_apart(self, group: Sequence[int], slower: float, way: str) -> None:
@@ -304,7 +304,7 @@ class _Size:
         layout = self.layout
         slow = np.zeros(len(self.sweep.endpoints), dtype=bool)
         slow[list(group)] = True
-        self.classes = of_populations(self.classes, slow, layout.a, layout.b, way)
+        self.classes = population_classes(self.classes, slow, layout.a, layout.b, way)
         self.layout = replace(layout, of=self.classes.of)
         # Of two switches it is not known which one is farther from the other.
         several = self.group_of is None
@@ -452,7 +452,7 @@ class _Size:
                 if not self.populations:
                     self._many_pairs(every.share, every.effect)
                 continue
-            nature = 1.0 if self.launches == 1 else in_common(first.value, last.value)
+            nature = 1.0 if self.launches == 1 else common_share(first.value, last.value)
             results = confirm_pairs(
                 first, last.value, self.least, both_signs=both_signs, steady=self._noise_is_of_passes()
             )
@@ -468,7 +468,7 @@ class _Size:
                 result = results.get(code)
                 values = np.abs(every.value) if both_signs else every.value
                 share = 1.0 if result is None else nature
-                tail = beyond_tail(values, at, share) * np.isfinite(values).sum()
+                tail = tail_probability(values, at, share) * np.isfinite(values).sum()
                 named = (
                     not self._on_a_slow_route(at, float(value))
                     and result is not None
@@ -489,7 +489,7 @@ class _Size:
         p = 1.0 if result is None else result.p_value
         if way and named:
             self.asymmetric.append(
-                Asymmetric(a, b, float(np.expm1(value)), p, self.sweep.benchmark, self.sweep.bytes)
+                AsymmetricPair(a, b, float(np.expm1(value)), p, self.sweep.benchmark, self.sweep.bytes)
             )
             return
         if not named and not undecided:
@@ -550,7 +550,7 @@ class _Size:
         links = [component for component in confounded if component.kind in ("link", "group")]
         self.unjudged = tuple(link.name for link in links)
         if links:
-            names = [_with_same_pairs(link.name, link.alternatives[:2]) for link in links]
+            names = [_same_pairs_phrase(link.name, link.alternatives[:2]) for link in links]
             self.notes.append(
                 "not judged without --baseline or a sibling trunk, as all pairs of a distance cross it: "
                 f"{', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
@@ -624,10 +624,10 @@ def endpoint_effects(fit: Fit, kept: Mask, way: str = "") -> Values:
     return effects
 
 
-def _of_median(spread: float, count: int) -> float:
+def _median_error(spread: float, count: int) -> float:
     """Standard error of the median of so many values."""
     return float(1.25 * spread / np.sqrt(max(count, 1)))
 
 
-def _with_same_pairs(name: str, others: Sequence[str]) -> str:
+def _same_pairs_phrase(name: str, others: Sequence[str]) -> str:
     return f"{name} (the same pairs cross {' and '.join(others)})" if others else name

@@ -179,7 +179,7 @@ def alike(fit: Fit, component: int) -> list[int]:
     return [other for _, other in sorted(rivals, reverse=True)][:4]
 
 
-class Singles(NamedTuple):
+class PairScreen(NamedTuple):
     """Values of pairs, NaN where there is none, and pairs that may be slow by them, the slowest first; `far`: how many of them are beyond
     `_FAR`; `share`, `effect`: of pairs that are too many to be single ones."""
 
@@ -190,7 +190,7 @@ class Singles(NamedTuple):
     effect: float = 0.0
 
 
-def slow_pairs(fit: Fit, least: float) -> Singles:
+def slow_pairs(fit: Fit, least: float) -> PairScreen:
     """Pairs that are slow in both directions and cross no slow component."""
     single = np.where(fit.clean, fit.part.single, np.nan)
     away = _both(single, fit)
@@ -200,33 +200,33 @@ def slow_pairs(fit: Fit, least: float) -> Singles:
     slow = np.flatnonzero(finite & (np.nan_to_num(away) >= max(least, _SCREENED * spread)))
     far = slow[away[slow] > _FAR * spread]
     if len(far) > max(_MANY * finite.sum(), _FEWEST_MANY):
-        return Singles(away, [], 0, len(far) / float(finite.sum()), median(away[far]))
+        return PairScreen(away, [], 0, len(far) / float(finite.sum()), median(away[far]))
     most = max(_PAIRS, len(fit.part.layout.sweep.endpoints) // 4)
-    return Singles(away, slow[np.argsort(-away[slow], kind="stable")][:most].tolist(), len(far))
+    return PairScreen(away, slow[np.argsort(-away[slow], kind="stable")][:most].tolist(), len(far))
 
 
-def asymmetric_pairs(fit: Fit, least: float) -> Singles:
+def asymmetric_pairs(fit: Fit, least: float) -> PairScreen:
     """How much longer each pair takes from its lower endpoint than back. A suspect is a pair, or -1 - pair where the way back takes longer."""
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
-        return Singles(np.full(pairs, np.nan), [])
+        return PairScreen(np.full(pairs, np.nan), [])
     away = np.where(fit.clean, fit.part.single, np.nan)
     away = away[:pairs] - away[pairs:]
     measured = np.flatnonzero(np.isfinite(away))
     if len(measured) < _FEWEST_MANY:
-        return Singles(away, [])
+        return PairScreen(away, [])
     away -= median(away[measured])
     spread = max(robust_deviation(away[measured]), LEAST_SPREAD)
     distant = measured[(np.abs(away[measured]) > _FAR * spread) & (np.abs(away[measured]) >= least)]
     if len(distant) > max(_MANY * len(measured), _FEWEST_MANY):
-        return Singles(away, [])
+        return PairScreen(away, [])
     distant = distant[np.argsort(-np.abs(away[distant]), kind="stable")][:_ASYMMETRIC]
     suspects = [pair if away[pair] > 0 else -1 - pair for pair in distant.tolist()]
-    return Singles(away, suspects, len(suspects))
+    return PairScreen(away, suspects, len(suspects))
 
 
 def confirm_pairs(
-    singles: Singles, fresh: Values, least: float, *, both_signs: bool, steady: bool
+    singles: PairScreen, fresh: Values, least: float, *, both_signs: bool, steady: bool
 ) -> dict[int, RetestResult]:
     """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest. Bonferroni over the suspects; if the
     pairs are too few for that and `steady`, as the noise of a pass does not last, one after the other, the slowest first, until one is not confirmed
@@ -246,7 +246,7 @@ def confirm_pairs(
     return results
 
 
-def in_common(first: Values, fresh: Values) -> float:
+def common_share(first: Values, fresh: Values) -> float:
     """Share of the deviation of pairs that two parts have in common: what differs by nature, not by noise. The root of a robust correlation
     (Gnanadesikan and Kettenring, Biometrics 28 (1972) 81)."""
     both = np.isfinite(first) & np.isfinite(fresh)
@@ -257,7 +257,7 @@ def in_common(first: Values, fresh: Values) -> float:
     return float(max((more - less) / max(more + less, LEAST_SPREAD**2), 0.0) ** 0.5)
 
 
-def beyond_tail(away: Values, pair: int, share: float) -> float:
+def tail_probability(away: Values, pair: int, share: float) -> float:
     """Probability that a pair is as slow as this one, by the slowest others (Pickands, Ann. Stat. 3 (1975) 119), of whose deviations `share` is no noise:
     passes do not show it, as pairs that differ by nature differ in all of them."""
     others = np.delete(away, pair)
@@ -288,7 +288,7 @@ def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, 
     candidates = [
         at
         for at, component in enumerate(each)
-        if _of_kind(component.kind, kind) and not component.way and counts[at] >= FEWEST
+        if _matches_kind(component.kind, kind) and not component.way and counts[at] >= FEWEST
     ]
     if not candidates:
         return float("inf"), 1.0
@@ -298,7 +298,7 @@ def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, 
     return max(reach + float(ndtri(_POWER)) * error, least), fit.scores[2][int(part.kinds[candidates[0]])][0]
 
 
-def _of_kind(kind: str, wanted: str) -> bool:
+def _matches_kind(kind: str, wanted: str) -> bool:
     return kind in ("core", "host") if wanted == "host" else kind == wanted
 
 

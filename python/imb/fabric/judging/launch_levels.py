@@ -16,7 +16,7 @@ from imb.stats.arrays import Indices, Mask, Values
 from imb.stats.medians import median, numbered, table_by_index
 
 
-def leveled(sweep: Sweep, topology: Topology | None) -> Sweep:
+def level_launches(sweep: Sweep, topology: Topology | None) -> Sweep:
     """The times of each launch but the first one, divided by the factor by which the launch is slower than earlier ones. The factor is that of new pairs,
     compared with pairs of the same distance, if half of the endpoints are in disjoint new pairs: pairs of one endpoint show the endpoint as much as the
     launch. Pairs with an endpoint that no earlier launch measured do not count. Else the factor is that of pairs that were measured before. Where there are

@@ -13,7 +13,7 @@ from imb.stats.arrays import Indices, Numbers
 FEWEST_ANSWERING = 4  # endpoints; if fewer answer, the others are rarely at fault
 
 
-def without_answer(sweep: Sweep) -> list[tuple[int, int]]:
+def unanswered_pairs(sweep: Sweep) -> list[tuple[int, int]]:
     """Pairs without any time, and those that did not answer when they last met, the lower endpoint first; none where nothing is known from them (unanswered)."""
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     if good.all():

@@ -27,7 +27,7 @@ def times_as_much(detectable: float, wanted: float) -> float:
     return (detectable / wanted / SURE) ** 2
 
 
-def beyond_passes(passes: int, detectable: float, wanted: float, *, whole: bool) -> str:
+def passes_advice(passes: int, detectable: float, wanted: float, *, whole: bool) -> str:
     """What to do where no number of passes shows `wanted`; "" where one does. `whole`: all pairs were measured."""
     if passes * times_as_much(detectable, wanted) < _MOST_PASSES:
         return ""
@@ -52,7 +52,7 @@ def remedy(
         return f"{head}; {LACKING}"
     if widened > DIFFERENT:
         return f"{head}; more passes do not help, as endpoints differ by more than the noise of their pairs"
-    if why := beyond_passes(passes, detectable, wanted, whole=whole):
+    if why := passes_advice(passes, detectable, wanted, whole=whole):
         return f"{head}; {why}"
     needed = passes * times_as_much(detectable, wanted)
     return (

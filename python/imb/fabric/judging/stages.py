@@ -140,7 +140,7 @@ def short_sizes(
     return needed
 
 
-def after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
+def next_step_after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
     """What to measure next where a quick search ends undecided: a full sweep, with the passes that show a host slower by `wanted`, of
     `most` at most. The error of a host falls with the root of its pairs and passes."""
     differ = any(result.widened > DIFFERENT for result in verdict.per_size)  # the notes have that

@@ -16,7 +16,7 @@ import numpy as np
 from imb.fabric.judging.components import FEWEST, Component, Components
 from imb.fabric.judging.sweep import Sweep
 from imb.stats.arrays import Indices, Mask, Numbers, Values
-from imb.stats.medians import EFFICIENCY, by_index, median, middles, robust_deviation, table_by_index
+from imb.stats.medians import EFFICIENCY, group_by_index, median, middles, robust_deviation, table_by_index
 from imb.stats.shift import LEAST_SPREAD
 
 BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # a time is that of both directions
@@ -325,7 +325,7 @@ def huber(away: Values) -> Values:
 
 def _fast_of(at: Indices, values: Values) -> Values:
     """The first quartile for each index: what disturbs a pass makes some pairs slower, and none faster."""
-    ordered, first = by_index(at, int(at.max()) + 1, values)
+    ordered, first = group_by_index(at, int(at.max()) + 1, values)
     return np.array(
         [np.percentile(ordered[a:b], _FAST) if b > a else 0.0 for a, b in itertools.pairwise(first.tolist())]
     )

@@ -40,7 +40,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Asymmetric:
+class AsymmetricPair:
     """A pair that is slower from a to b than from b to a, by this share."""
 
     a: int
@@ -108,7 +108,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     per_size: tuple[SizeResult, ...] = ()
     silent: tuple[int, ...] = ()
-    asymmetric: tuple[Asymmetric, ...] = ()
+    asymmetric: tuple[AsymmetricPair, ...] = ()
     populations: tuple[Populations, ...] = field(default=())
     silent_together: tuple[tuple[int, int], ...] = ()
     unjudged: tuple[str, ...] = ()
