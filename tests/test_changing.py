@@ -33,6 +33,11 @@ SLICE = (
     "python/imb/spread/experiment.py",
     "python/imb/registry.py",
 )
+EXPERIMENT = (
+    "python/imb/spread/__init__.py",
+    "python/imb/spread/settle_command.py",
+    "python/imb/spread/settle_experiment.py",
+)
 RULE = ("python/imb/diagnose/spread.py", "python/imb/diagnose/case.py", "python/imb/diagnose/__init__.py")
 OPTION_PROGRAM = """
 #include <cstdio>
@@ -153,6 +158,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("A command", COMMAND),
         ("An option of a command", OPTION_OF_A_COMMAND),
         ("A slice", SLICE),
+        ("An experiment", EXPERIMENT),
         ("A diagnosis rule", RULE),
     ):
         of_section = guide.changed_files(PAGE, heading, changed)
@@ -235,12 +241,14 @@ def test_a_condition_is_its_row_and_the_line_that_reads_it(tree: Path) -> None:
     assert unknown == [[], ["transparent huge pages"]]
 
 
-def imb(tree: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def imb(tree: Path, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """The command, with the changes of the page."""
     return subprocess.run(
         [sys.executable, "-m", "imb", *words],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(tree / "python"), "IMB_ARCHIVE": str(folder / "archive")},
+        env=os.environ
+        | {"PYTHONPATH": str(tree / "python"), "IMB_ARCHIVE": str(folder / "archive")}
+        | settings,
         capture_output=True,
         text=True,
         timeout=120,
@@ -342,6 +350,18 @@ def test_a_slice_is_its_folder_and_a_line(tree: Path, tmp_path: Path) -> None:
     again = imb(tree, tmp_path, "run", "--resume")
     assert (again.returncode, again.stdout) == (0, done.stdout), again
     assert "Measure how far launches lie apart." in imb(tree, tmp_path, "--help").stdout
+
+
+def test_an_experiment_is_its_room_and_its_lines(tree: Path, tmp_path: Path) -> None:
+    """It plans one launch after the other, and continues as it would have."""
+    options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
+    times = tmp_path / "times"
+    times.write_text("1\n2\n3\n3\n")
+    done = imb(tree, tmp_path, "settle", *options, FAKE_TIMES=str(times))
+    assert (done.returncode, done.stdout) == (0, "settled after 4 launches\n"), done
+    [session] = (tmp_path / "archive").glob("sessions/*")
+    again = imb(tree, tmp_path, "run", "--resume", session.name)
+    assert (again.returncode, again.stdout) == (0, done.stdout), again
 
 
 def test_a_diagnosis_rule_is_its_function_its_limit_and_a_line(tree: Path, tmp_path: Path) -> None:
