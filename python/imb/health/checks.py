@@ -178,7 +178,9 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
             f"the launch did not complete: {why or f'exit status {ended.status}'}", status=Status.UNDECIDED
         )
     if failed := next((record for record in records if isinstance(record, Failure)), None):
-        raise MeasurementError(f"{failed.benchmark} was not measured: {failed.cause}", status=Status.UNDECIDED)
+        raise MeasurementError(
+            f"{failed.benchmark} was not measured: {failed.cause}", status=Status.UNDECIDED
+        )
     ranks = len(runs[0].ranks or [])
     if ranks not in (0, kept.intent.ranks):
         raise MeasurementError(launch.other_ranks(ranks, kept.intent.ranks), status=Status.UNDECIDED)
