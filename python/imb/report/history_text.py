@@ -10,7 +10,7 @@ from imb.history.sessions import AFTER, BLIND, Change, ChangePoint, History, New
 from imb.model.observations import Key
 from imb.model.units import as_percent, counted
 from imb.report.marks import NOT_ESTIMABLE, estimable, short, slower_or_faster
-from imb.report.speed_history import without_changes
+from imb.report.speed_history import no_changes_text
 from imb.stats.error_rates import FALSE_CHECK
 
 MOST = 8  # changes of one session on the terminal; the other formats have all
