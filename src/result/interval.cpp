@@ -14,9 +14,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Standard errors that are added to a correlation: intervals with its best estimate are too short. At two
-// levels most series have only a few changes. bench/passes.py shows the coverage that follows.
-constexpr double margin_of_ranks = 0.1;
+// Standard errors that are added to the correlation of levels: most series have only a few changes of level.
+// bench/passes.py shows the coverage that follows.
 constexpr double margin_of_levels = 2;
 // The samples lie at two levels if these explain so much of their variance, and have so many samples each.
 // The best two levels of normal samples explain 0.64.
@@ -57,27 +56,52 @@ Numbers levels_of(std::span<const double> samples, std::span<const double> sorte
   return levels;
 }
 
-// The lag-1 correlation without its bias of -(1 + 4 r) / n (Marriott and Pope, Biometrika 41, 1954), and the
-// margin added; from 0 to `most`.
-double correlation_of(std::span<const double> values, double margin) {
-  constexpr double most = 0.99;
-  const auto count = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
-  double squares = 0, products = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    squares += (values[i] - mean) * (values[i] - mean);
-    if (i > 0) products += (values[i] - mean) * (values[i - 1] - mean);
+/// Autocorrelations of a series whose values are not all equal.
+class Autocorrelation {
+ public:
+  explicit Autocorrelation(const Numbers& values) : centered_(values) {
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count();
+    for (double& value : centered_) value -= mean;
+    squares_ = std::inner_product(centered_.begin(), centered_.end(), centered_.begin(), 0.0);
   }
-  if (squares <= 0) return 0;
-  const double correlation = std::clamp((count * products / squares + 1) / (count - 4), -most, most);
-  const double error = std::sqrt((1 - correlation * correlation) / count);
-  return std::clamp(correlation + margin * error, 0.0, most);
-}
+  double count() const { return static_cast<double>(centered_.size()); }
+  double at(std::size_t lag) const {
+    const auto end = centered_.end() - static_cast<std::ptrdiff_t>(lag);
+    const auto later = centered_.begin() + static_cast<std::ptrdiff_t>(lag);
+    return std::inner_product(centered_.begin(), end, later, 0.0) / squares_;
+  }
 
-// Variance of a mean of `count` samples, as a multiple of that of independent ones.
-double variance_factor(double correlation, double count) {
+ private:
+  Numbers centered_;
+  double squares_ = 0;
+};
+
+// These factors are the variance of a mean as a multiple of that of independent samples.
+
+// By an autoregression of first order. The lag-1 correlation has a bias of -(1 + 4 r) / n (Marriott and Pope,
+// Biometrika 41, 1954).
+double factor_of_first_lag(const Autocorrelation& series, double margin) {
+  constexpr double most = 0.99;
+  const double count = series.count();
+  const double best = std::clamp((count * series.at(1) + 1) / (count - 4), -most, most);
+  const double error = std::sqrt((1 - best * best) / count);
+  const double correlation = std::clamp(best + margin * error, 0.0, most);
   const double end = (1 - std::pow(correlation, count)) / (count * (1 - correlation));
   return 1 + 2 * correlation / (1 - correlation) * (1 - end);
+}
+
+// By the sums of two successive autocorrelations, up to the first that is not positive (Geyer, Statistical
+// Science 7, 1992). Each has a bias of -1 / n; and the mean of a series varies with it, which hides a share.
+double factor_of_positive_lags(const Autocorrelation& series) {
+  constexpr double least_left = 0.05;
+  const double count = series.count();
+  double factor = 1;
+  for (std::size_t lag = 1; 2 * (lag + 1) <= static_cast<std::size_t>(count); lag += 2) {
+    const double pair = series.at(lag) + series.at(lag + 1) + 2 / count;
+    if (pair <= 0) break;
+    factor += 2 * pair;
+  }
+  return factor / std::max(least_left, 1 - factor / count);
 }
 
 }  // namespace
@@ -88,12 +112,15 @@ MedianEstimate estimate_median(std::span<const double> samples) {
   MedianEstimate estimate{.median = median_of(sorted), .interval = {}};
   constexpr std::size_t fewest = 10;
   if (samples.size() < fewest) return estimate;
-  double correlation = correlation_of(ranks_of(samples, sorted), margin_of_ranks);
-  if (const Numbers levels = levels_of(samples, sorted); !levels.empty()) {
-    correlation = std::max(correlation, correlation_of(levels, margin_of_levels));
+  double factor = 1;
+  if (sorted.front() < sorted.back()) {
+    const Autocorrelation ranks(ranks_of(samples, sorted));
+    factor = std::max(factor_of_first_lag(ranks, 0), factor_of_positive_lags(ranks));
+    if (const Numbers levels = levels_of(samples, sorted); !levels.empty()) {
+      factor = std::max(factor, factor_of_first_lag(Autocorrelation(levels), margin_of_levels));
+    }
   }
-  const auto count = static_cast<double>(samples.size());
-  estimate.effective = count / variance_factor(correlation, count);
+  estimate.effective = static_cast<double>(samples.size()) / factor;
   constexpr double normal_quantile = 1.959964;  // of 97.5 %
   const double half = std::min(0.5, normal_quantile / 2 / std::sqrt(estimate.effective));
   estimate.interval = {quantile_of_sorted(sorted, 0.5 - half), quantile_of_sorted(sorted, 0.5 + half)};

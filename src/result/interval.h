@@ -2,10 +2,11 @@
 // no distribution: it lies between two order statistics, as far from the median as the share of samples below
 // it may be wrong (Woodruff, JASA 47, 1952; David and Nagaraja, Order Statistics, 2003, chapter 7).
 //
-// That share is less certain the more successive samples are correlated. The interval is wider by the factor
-// of an autoregression of first order with the lag-1 correlation of the samples' ranks. Where the samples lie
-// at two levels, noise within the levels hides how long the series stays at one of them; so the correlation
-// of the levels counts too.
+// That share is less certain the more successive samples are correlated. The interval is wider by the larger
+// of two factors: of an autoregression of first order with the lag-1 correlation of the samples' ranks, and
+// of the sum of their autocorrelations while these are positive. The first is more certain in short series;
+// noise between samples hides from it how long a machine is slow. Where the samples lie at two levels, the
+// correlation of the levels counts too.
 //
 // Where even all samples are too few for 95 %, the interval is their range, but at least 10 samples are
 // required: intervals only for series that look independent would contain the median less often.
