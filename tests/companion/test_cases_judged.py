@@ -116,9 +116,8 @@ def test_launches_are_in_the_order_of_their_numbers(imb: Imb, archive: Archive, 
     wanted = [f"{names}#{number}" for number in range(1, 13)]
     exported = list(csv.DictReader(io.StringIO(imb("export", names).out)))
     assert [row["run"] for row in exported] == wanted
-    shown = [
-        line.split(",")[0] for line in imb("show", names).out.splitlines() if line.startswith(f"{names}#")
-    ]
+    lines = [line.strip() for line in imb("show", names).out.splitlines()]
+    shown = [line.split(",")[0] for line in lines if line.startswith(f"{names}#")]
     assert shown == wanted
     text = Path(names).read_text()  # without dates only the place in the file has the order
     Path("undated.txt").write_text("\n".join(line for line in text.splitlines() if "# Date" not in line))
@@ -137,7 +136,7 @@ def test_files_of_a_folder_are_in_the_order_of_their_numbers(imb: Imb, here: Pat
     first, end = Path(TWO).read_text().partition("# All processes entering MPI_Finalize\n")[:2]
     for number in (1, 2, 10):
         (folder / f"run{number}.log").write_text(first.replace("1.00", f"{number}.00") + end)
-    shown = imb("show", "runs").out.splitlines()
+    shown = [line.strip() for line in imb("show", "runs").out.splitlines()]
     assert [line.split(",")[0] for line in shown if line.startswith("runs/")] == [
         f"runs/run{number}.log" for number in (1, 2, 10)
     ]

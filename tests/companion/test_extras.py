@@ -212,8 +212,8 @@ from imb.report import run_tables
 class Terminal(io.TextIOWrapper):
     def isatty(self): return True
 sys.stdout = Terminal(sys.stdout.buffer, line_buffering=True)
-def print_tables(*words, ours=run_tables.print_tables):
-    ours(*words)
+def print_tables(*words, ours=run_tables.print_tables, **options):
+    ours(*words, **options)
     open(os.environ["FAKE_END"], "x").close()
     found = {name.partition(".")[0] for name in sys.modules} | {name for name in sys.modules if name.startswith("imb.")}
     print("loaded:", *sorted(found))

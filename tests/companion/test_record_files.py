@@ -102,16 +102,6 @@ def test_each_run_record_begins_a_launch_in_every_command(
     assert 'mpi="MPICH 4.0"' in metrics and 'mpi="Open MPI 5.0"' in metrics
 
 
-def test_a_run_that_an_earlier_version_stored_with_several_launches_is_shown_by_launch(
-    imb: Imb, archive: Archive
-) -> None:
-    run = archive.add(Content(records=A + B, facts={"kind": "import", "format": "openimb-record"})).id[:10]
-    shown = imb("show", run)
-    assert shown.code == 0 and "MPICH 4.0" in shown.out and "Open MPI 5.0" in shown.out, shown
-    rows = imb("export", run).out.splitlines()[1:]
-    assert [row.partition(",")[0].strip('"') for row in rows] == [f"{run}#1"] * 3 + [f"{run}#2"] * 3
-
-
 @pytest.mark.slice("fabric")
 def test_pairs_of_two_mpis_are_not_one_sweep(imb: Imb, tmp_path: Path) -> None:
     def sweep(mpi: str, seed: int) -> bytes:
