@@ -172,13 +172,13 @@ XDIST := $(or $(wildcard $(ENV)/tools/lib/python3*/site-packages/xdist),no-xdist
 .PHONY: no-xdist
 $(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2 no-xdist:
 	@$(PYTHON) tools/setup.py tools test
-check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 $(XDIST) ## tests without an MPI: unit tests and pytest --no-mpi; under two minutes
+check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 $(XDIST) ## tests without an MPI: unit tests and pytest --no-mpi, but for the slow ones, which `make test` runs; under two minutes
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
 	  $(PYTHON) tools/progress.py 'configuring build/check' $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
 	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DOPENIMB_TOGETHER=ON -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log \
 	    || { cat build/check/configure.log >&2; rm -f build/check/build.ninja; exit 2; }; }
 	@{ $(ENV)/bin/ninja -C build/check --quiet && build/check/bin/openimb-unit-tests; } >build/check/unit-tests.log 2>&1 & \
-	$(PYTHON) tools/progress.py 'tests without an MPI' env PYTHONPATH='$(CURDIR)/python' $(WITH_TOOLS) -m pytest tests --no-mpi -m 'not browser' \
+	$(PYTHON) tools/progress.py 'tests without an MPI' env PYTHONPATH='$(CURDIR)/python' $(WITH_TOOLS) -m pytest tests --no-mpi -m 'not browser and not slow' \
 	  $(or $(PYTEST_ARGS),-n $(COMPUTING) --dist worksteal) $$([ ! -t 1 ] || echo --color=yes); python=$$?; \
 	$(PYTHON) tools/progress.py 'unit tests' tail --pid=$$! -f /dev/null; wait $$!; unit=$$?; cat build/check/unit-tests.log; [ $$python -eq 0 ] && [ $$unit -eq 0 ]
 
@@ -208,7 +208,7 @@ echo '== all tests'; $(WITH_TOOLS) tools/run_tests.py total without-mpi with-mpi
 endef
 
 .PHONY: without-slices
-without-slices: | $(TOOLS)/pytest ## the companion's tests without an MPI, with each slice taken out: three times as long as those of `make check`
+without-slices: | $(TOOLS)/pytest ## the companion's tests without an MPI, with each slice taken out, the slow ones too
 	@for slice in $$(sed -n 's/^    "imb\.\([a-z]*\)",$$/\1/p' python/imb/registry.py); do echo "== without $$slice"; \
 	  $(PYTHON) tools/without_slice.py $$slice build/without/$$slice && PYTHONPATH='$(CURDIR)/build/without/'$$slice/python $(WITH_TOOLS) -m pytest \
 	  tests/companion --no-mpi -m 'not browser' -n $(COMPUTING) --dist worksteal || exit; done

@@ -68,6 +68,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs_mpi: needs an MPI, although no fixture says so")
+    config.addinivalue_line(
+        "markers", "slow: takes seconds; `make check` leaves it out, `make test` does not"
+    )
     config.addinivalue_line("markers", "browser: looks at reports in a real one")
     config.addinivalue_line(
         "markers", "alone: judges what was measured; runs beside one other of its kind at most"

@@ -312,6 +312,7 @@ def test_make_run_ends_with_what_puts_its_programs_on_the_path(sources: Sources,
 PROGRESS = lab.TOP / "tools" / "progress.py"
 
 
+@pytest.mark.slow
 def test_progress_of_a_build(tmp_path: Path) -> None:
     """Its counter every few seconds; errors and the exit status are the command's."""
     script = "echo \"ninja: Entering directory 'b'\"; printf '%s\\n' \"$NINJA_STATUS\"; echo '[3/8] Building a.o'; echo 'a.cpp:1: warning: x'; sleep 4.5; echo 'ninja: build stopped'; exit 3"

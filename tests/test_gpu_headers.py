@@ -58,6 +58,7 @@ def compiles(text: str, *words: str) -> None:
 
 
 @pytest.mark.parametrize("package", ["cuda_runtime", "cu13"])  # of CUDA 12 and 13
+@pytest.mark.slow
 def test_functions_and_constants_of_cuda(package: str) -> None:
     header = vendor(package, "include/cuda.h")
     names = look_ups("cuda.cpp")
@@ -98,6 +99,7 @@ def header_of_rocm_7() -> Path:
 
 
 @pytest.mark.parametrize("find", [installed_header_of_hip, header_of_rocm_7])
+@pytest.mark.slow
 def test_functions_and_constants_of_hip(find: Callable[[], Path]) -> None:
     header = find()
     lines = [

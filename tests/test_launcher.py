@@ -208,6 +208,7 @@ def test_no_mpi_at_all(machine):
         ("prterun", "Open MPI", ["libmpi.so.12", ABI], "MPICH or Intel MPI", "OMPI_COMM_WORLD_RANK"),
     ],
 )
+@pytest.mark.slow
 def test_wrong_pair(machine, started_by, of_launcher, libraries, of_library, rank):
     """The launcher would start so many launches of one rank, or ranks that abort. A library of the standard ABI is of
     the MPI in whose folder it is."""

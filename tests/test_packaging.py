@@ -74,6 +74,7 @@ def unpacked(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
+@pytest.mark.slow
 def test_the_companion_and_the_sdist_have_one_version(sdist: Path, unpacked: Path) -> None:
     assert run(sys.executable, "-m", "imb", "--version").split() == ["imb", version()]
     assert sdist.name == f"openimb-{version()}.tar.gz" and unpacked.name == f"openimb-{version()}"
@@ -84,6 +85,7 @@ def test_the_suite_has_this_version(mpi: lab.Mpi) -> None:
     assert f"OpenIMB {version()} " in lab.run(mpi, 1, "-version").text
 
 
+@pytest.mark.slow
 def test_an_unpacked_sdist_makes_the_same_sdist(sdist: Path, unpacked: Path, tmp_path: Path) -> None:
     assert make_sdist(unpacked, tmp_path).read_bytes() == sdist.read_bytes()
 
@@ -107,6 +109,7 @@ def configured_version(sources: Path, build: Path) -> str:
     return str(found)
 
 
+@pytest.mark.slow
 def test_cmake_configures_an_sdist_and_the_sources_in_its_wheel(unpacked: Path, tmp_path: Path) -> None:
     assert configured_version(unpacked, tmp_path / "sdist") == version()
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "dist", folder=unpacked)
@@ -201,6 +204,7 @@ def texts_of(value: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "schema"), [("github", "vendor.github-workflows"), ("gitlab", "vendor.gitlab-ci")]
 )
+@pytest.mark.slow
 def test_examples_of_ci_services(name: str, schema: str, tmp_path: Path) -> None:
     """The services' schemas accept them, their steps run in a shell, and what `imb` says decides as the comments say."""
     needs("check_jsonschema")

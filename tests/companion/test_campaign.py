@@ -412,6 +412,7 @@ def test_nothing_is_measured_behind_a_tear_down_that_fails(imb: Imb, archive: Ar
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
+@pytest.mark.slow
 def test_a_stopped_campaign_goes_on(imb: Imb, archive: Archive, trial: Trial, number: signal.Signals) -> None:
     trial.hold.touch()
     process = trial.start()
@@ -532,6 +533,7 @@ def test_mistakes_of_jobs(
 
 
 @pytest.mark.parametrize("given", ["option", "file"])
+@pytest.mark.slow
 def test_a_variant_that_hangs_does_not_stop_the_rest(
     imb: Imb, archive: Archive, trial: Trial, given: str
 ) -> None:
@@ -549,6 +551,7 @@ def test_a_variant_that_hangs_does_not_stop_the_rest(
 
 
 @pytest.mark.parametrize("command", [["campaign", "--resume"], ["run", "--resume"]])
+@pytest.mark.slow
 def test_a_hanging_campaign_without_a_limit_goes_on_with_one(
     imb: Imb, archive: Archive, trial: Trial, command: list[str]
 ) -> None:
@@ -736,6 +739,7 @@ def until_decided(imb: Imb, folder: Path, *words: object, b: int = 1) -> Said:
 
 
 @pytest.mark.parametrize(("b", "verdict", "code"), [(2, "slower", 10), (1, "same", 0)])
+@pytest.mark.slow
 def test_ab_stops_when_decided(
     imb: Imb, archive: Archive, tmp_path: Path, b: int, verdict: str, code: int
 ) -> None:
@@ -802,6 +806,7 @@ def test_nothing_to_compare_ends_it(imb: Imb, archive: Archive, trial: Trial) ->
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda n: n.name)
+@pytest.mark.slow
 def test_a_stopped_campaign_until_decided_goes_on(
     imb: Imb, archive: Archive, trial: Trial, number: signal.Signals
 ) -> None:

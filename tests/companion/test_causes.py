@@ -280,6 +280,7 @@ def test_false_alarms_are_as_rare_as_they_say() -> None:
     )  # 4 are expected; more than 10 come once in a few hundred times, and the seeds are fixed
 
 
+@pytest.mark.slow
 def test_launches_of_two_kinds_are_not_mistaken_for_their_cause() -> None:
     """Half are slow, and others are disturbed: at most as often as the level says, and 4 of 400 are expected."""
     random = np.random.default_rng(7)

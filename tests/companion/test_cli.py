@@ -99,6 +99,7 @@ def cpu_seconds(words: list[str], folder: Path) -> float:
     return min(times)
 
 
+@pytest.mark.slow
 def test_the_first_answers_are_quick(tmp_path: Path) -> None:
     assert cpu_seconds(["--version"], tmp_path) < 0.1
     assert cpu_seconds(["--help"], tmp_path) < 0.3

@@ -173,6 +173,7 @@ def test_the_job_script_of_the_manual(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("scheduler")
+@pytest.mark.slow
 def test_ranks_are_counted_by_node_of_the_allocation(tmp_path: Path) -> None:
     """Four ranks on two nodes of two CPUs are not crowded, and stay bound."""
     options = fake_mpi.make(tmp_path / "mpi")  # Open MPI

@@ -247,6 +247,7 @@ def test_a_variable_that_imb_set_is_known_by_that_value() -> None:
     assert conditions_of(msgspec.structs.replace(launch, run=run, facts=facts))["$UCX_TLS"] == "sm"
 
 
+@pytest.mark.slow
 def test_a_busy_neighbor_is_a_condition(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     """Of launches that wait, so all CPU time is that of others."""
     options = fake_mpi.make(tmp_path / "mpi")

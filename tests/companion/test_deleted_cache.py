@@ -44,6 +44,7 @@ def filled(imb: Imb, archive: Archive, folder: Path) -> None:
         assert imb("import", folder / f"{number}.log", "--label", f"log-{number}").code == 0
 
 
+@pytest.mark.slow
 def test_every_reader_has_the_right_answer_while_the_cache_is_deleted(
     imb: Imb, archive: Archive, tmp_path: Path
 ) -> None:

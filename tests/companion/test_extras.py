@@ -178,6 +178,7 @@ def test_the_core_installation_has_the_lowest_versions(core: Path) -> None:
     assert found == {name: plain(version) for name, version in lowest.items()}
 
 
+@pytest.mark.slow
 def test_a_core_installation_does_what_needs_no_extra(core: Path, two: list[str], tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(lab.TOP / "python")}
     options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
@@ -240,6 +241,7 @@ main(sys.argv[1:])
     }
 
 
+@pytest.mark.slow
 def test_the_core_imports_no_library_of_an_extra(two: list[str]) -> None:
     """Where all are installed."""
     run = (

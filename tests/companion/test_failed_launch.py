@@ -281,6 +281,7 @@ SLICES = {"latency": "latency", "startup": "startup", "rails": "fabric"}
         for name in COMMANDS
     ],
 )
+@pytest.mark.slow
 def test_a_launch_that_leaves_nothing_or_no_end_is_incomplete(
     imb: Imb, archive: Archive, tmp_path: Path, command: str, ends: bool
 ) -> None:

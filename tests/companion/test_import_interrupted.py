@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 from companion.door import Imb
 from imb.store.store import Archive
 
@@ -17,6 +18,7 @@ REFERENCE = Path(__file__).parent.parent / "reference" / "mpi1-np2.txt"
 IMPORT = "import sys, imb.store.importer as i; i._BATCH_FILES = 1; from imb.cli import main; main(['import', *sys.argv[1:]])"
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_read_and_leaves_no_process(tmp_path: Path, imb: Imb, archive: Archive) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()

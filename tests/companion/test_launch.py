@@ -184,6 +184,7 @@ def test_nothing_is_launched_where_nothing_would_take_secrets_out(
     assert not (tmp_path / "mark").exists()
 
 
+@pytest.mark.slow
 def test_a_launch_that_hangs_is_killed_with_all_its_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def held_elsewhere(folder: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_of_two_resumes_at_once_one_is_refused(
     session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_session_is_held_between_its_launches(
     assert after.code == 0, after  # the system frees the lock of a killed process at once
 
 
+@pytest.mark.slow
 def test_a_session_that_died_on_another_host_is_waited_for(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_session_has_heartbeats(
 
 
 @pytest.mark.parametrize("job", ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"])
+@pytest.mark.slow
 def test_a_job_waits_for_the_last_one_of_its_chain(
     session: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch, job: str
 ) -> None:

@@ -1070,6 +1070,7 @@ def damaged_logs(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(damaged_logs())
+@pytest.mark.slow
 def test_no_damage_breaks_the_importer(text: bytes) -> None:
     log = parse(text, "log")
     lines = text.count(b"\n") + 1
@@ -1133,6 +1134,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.slow
 def test_hostile_files_take_no_longer_than_others(name: str) -> None:
     """Seconds for 0.2 MB; what is quadratic takes minutes."""
     start = time.process_time()

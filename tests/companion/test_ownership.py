@@ -396,6 +396,7 @@ def secretive(folder: Path, setup: str, options: str, seen: Path) -> Path:
 
 
 @pytest.mark.parametrize("setup", COMMANDS)
+@pytest.mark.slow
 def test_no_secret_of_a_command_is_recorded(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setup: str
 ) -> None:
@@ -410,6 +411,7 @@ def test_no_secret_of_a_command_is_recorded(
 
 
 @pytest.mark.parametrize("options", ARGUMENTS)
+@pytest.mark.slow
 def test_no_secret_of_launcher_arguments_is_recorded(
     imb: Imb, archive: Archive, tmp_path: Path, options: str
 ) -> None:

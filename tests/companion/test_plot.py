@@ -19,6 +19,7 @@ def file(tmp_path: Path) -> Path:
     return save(tmp_path / "x.jsonl", launch(rows) + launch(rows[:24]))
 
 
+@pytest.mark.slow
 def test_files_are_what_their_names_say(imb: Imb, file: Path, tmp_path: Path) -> None:
     for end, first in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
         picture = tmp_path / f"curve{end}"

@@ -191,6 +191,7 @@ def test_passes_and_single_bursts_have_a_table_each(imb: Imb, archive: Archive) 
 # --- Numbers are never cut short --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_number_is_never_cut_short(archive: Archive, imb: Imb) -> None:
     in_passes(archive, "wide", Made(), 3)
     runs = [one["run"] for one in map(json.loads, imb("ls", "--all", "--format", "json").out.splitlines())]

@@ -59,6 +59,7 @@ def test_figures_of_a_real_launch(tmp_path: Path) -> None:
     assert done.returncode == 1 and "the launch did not end well" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_baseline_is_made_and_then_held_against(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, mpi, _, programs = fake_mpi.make(tmp_path / "mpi")
     settings: dict[str, Any] = {

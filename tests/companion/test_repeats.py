@@ -152,6 +152,7 @@ def repeats_in(archive: Archive) -> list[tuple[int, int | None]]:
 
 
 @pytest.mark.parametrize("way", ["interleaved", "--launch-by-launch"])
+@pytest.mark.slow
 def test_ab_repeats_launches_outside_the_dominant_state(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:

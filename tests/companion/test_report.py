@@ -362,6 +362,7 @@ def test_speedups_have_one_notation(archive: Archive, imb: Imb) -> None:
 
 
 @pytest.mark.parametrize("factor", [1.3, 1.0, 1.02])
+@pytest.mark.slow
 def test_a_row_has_one_interval_everywhere(archive: Archive, imb: Imb, factor: float) -> None:
     """The one that decided, whatever the verdict: in JSON, tables, Markdown, and above a chart and in its shaded area."""
     fill(archive, "before", 6)
@@ -441,6 +442,7 @@ def test_speedups_cannot_be_read_as_signs() -> None:
     assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x (faster)"
 
 
+@pytest.mark.slow
 def test_notes_of_a_report_have_the_letters_of_the_page(archive: Archive, imb: Imb, tmp_path: Path) -> None:
     """Of three sets the third is C, and what was measured in another session than A is C too."""
     fill(archive, "first", 6)

@@ -98,6 +98,7 @@ def test_a_dry_run_shows_what_is_left(imb: Imb, archive: Archive, fake: list[obj
     ],
     ids=lambda words: "-".join(map(str, words[:1])),
 )
+@pytest.mark.slow
 def test_a_launch_that_hangs_ends_without_timeout(
     imb: Imb, tmp_path: Path, fake: list[object], monkeypatch: pytest.MonkeyPatch, words: list[object]
 ) -> None:
@@ -123,6 +124,7 @@ def test_a_launch_that_hangs_ends_without_timeout(
     )
 
 
+@pytest.mark.slow
 def test_a_launch_that_writes_rows_is_not_ended(
     imb: Imb, tmp_path: Path, fake: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,6 +214,7 @@ def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> Non
     assert "over budget: no time; give a longer --launch-budget)" in said.err, said.err
 
 
+@pytest.mark.slow
 def test_a_launch_without_a_new_row_is_told_and_goes_on(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def table_of(few: bool = True) -> verdicts.Rows:
     return series["slower" if few else "table"].rows
 
 
+@pytest.mark.slow
 def test_identical_launches_are_not_called_changed_at_any_look() -> None:
     random = np.random.default_rng(2)
     of = table_of()
@@ -81,6 +82,7 @@ def test_identical_launches_are_not_called_changed_at_any_look() -> None:
         assert np.mean(missed) <= 0.05
 
 
+@pytest.mark.slow
 def test_recorded_launches_that_do_not_differ_are_not_called_changed() -> None:
     series = verdicts.launches_in(BENCH / "pool.parquet")[0]
     random = np.random.default_rng(3)
@@ -94,6 +96,7 @@ def test_recorded_launches_that_do_not_differ_are_not_called_changed() -> None:
 
 
 @pytest.mark.parametrize(("spread", "rounds"), [(0.005, 5), (0.01, 9)])
+@pytest.mark.slow
 def test_five_percent_are_found_as_soon_as_the_spread_permits(spread: float, rounds: int) -> None:
     random = np.random.default_rng(4)
     of = table_of()

@@ -184,6 +184,7 @@ def test_what_no_session_explains_is_slower(factor: float, verdict: str) -> None
     assert compare(a, few).verdict == "inconclusive"
 
 
+@pytest.mark.slow
 def test_identical_campaigns_of_different_days_are_not_called_changed() -> None:
     """Days that differ by 10 %, launches of a day by 1 %: by launches alone nearly all would be called changed."""
     changed = 0

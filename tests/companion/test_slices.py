@@ -36,6 +36,7 @@ print(json.dumps(statuses))
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_the_rest_works_without_a_slice(name: str, tmp_path: Path) -> None:
     copy = tmp_path / "without"
     without_slice.write_copy(name, copy)

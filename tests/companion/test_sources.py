@@ -23,6 +23,7 @@ def figures(imb: Imb, sql: str) -> str:
     return imb("query", "-f", "csv", sql).out
 
 
+@pytest.mark.slow
 def test_a_pipe_and_a_device_are_refused_at_once(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     program = [sys.executable, "-m", "imb"]

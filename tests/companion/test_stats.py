@@ -124,6 +124,7 @@ def test_one_column_is_scipys_permutation_test(pairs: bool) -> None:
 
 @pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("common", [0.0, 0.95])
+@pytest.mark.slow
 def test_permutations_hold_their_level_for_all_columns_together(pairs: bool, common: float) -> None:
     """Rows that depend on each other, or do not; 10 % is the level so that few comparisons show it."""
     random = np.random.default_rng(5)

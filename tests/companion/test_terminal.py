@@ -89,6 +89,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.slow
 def test_odd_names_stay_text(
     words: str, imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +143,7 @@ def test_what_programs_read_is_exact_and_what_a_terminal_gets_is_clean(
 
 
 @pytest.mark.parametrize("figure", ["-1.00", "nan", "inf", "-inf", "0.00", "1e300", "1e-300"])
+@pytest.mark.slow
 def test_a_chart_of_odd_figures(figure: str, imb: Imb, tmp_path: Path) -> None:
     log = (REFERENCE / "mpi1-np2.txt").read_text()
     number = 0
@@ -180,6 +182,7 @@ def mutated(text: str, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(16))
+@pytest.mark.slow
 def test_mutated_logs_are_read_or_refused(seed: int, imb: Imb, tmp_path: Path) -> None:
     chance = random.Random(seed)
     logs = sorted(REFERENCE.glob("*.txt"))
@@ -194,6 +197,7 @@ def test_mutated_logs_are_read_or_refused(seed: int, imb: Imb, tmp_path: Path) -
     clean(imb("report", tmp_path / "a.log", tmp_path / "b.log", "--force", "-o", tmp_path / "page.html"))
 
 
+@pytest.mark.slow
 def test_signs_that_a_terminal_lacks_are_ascii(imb: Imb, archive: Archive) -> None:
     for stream in (sys.stdout, sys.stderr):  # as by PYTHONIOENCODING=ascii; they are of this test
         assert isinstance(stream, io.TextIOWrapper)
@@ -226,6 +230,7 @@ def test_small_figures_have_three_digits(imb: Imb, archive: Archive) -> None:
 
 
 @pytest.mark.slice("fabric")
+@pytest.mark.slow
 def test_closed_streams(tmp_path: Path) -> None:
     """Neither a traceback nor a file of the archive in the place of standard output."""
     (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(16)))

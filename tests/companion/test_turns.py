@@ -445,6 +445,7 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("held", ["hold", "hold-b"])  # both launches, or one that the other waits for
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda n: n.name)
+@pytest.mark.slow
 def test_a_stopped_one_goes_on(
     imb: Imb,
     archive: Archive,

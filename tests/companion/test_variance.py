@@ -50,6 +50,7 @@ def random(seed: int = 7) -> np.random.Generator:
 
 
 @pytest.mark.parametrize("largest", NAMES)
+@pytest.mark.slow
 def test_the_part_that_is_twice_the_others_is_named(largest: Name) -> None:
     found = naming(one_is(largest, 2.0, 0.5), largest, 5, 40, 1)
     assert found.right >= 0.95
@@ -333,6 +334,7 @@ def test_earlier_launches_are_those_of_the_same_machine(archive: Archive, label:
     assert comparable_launches(label, [msgspec.structs.replace(alone.launches[0], run=elsewhere)]) == []
 
 
+@pytest.mark.slow
 def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: Path) -> None:
     said = imb("diagnose", "machine", "--format", "json")
     assert said.code == 1
@@ -393,6 +395,7 @@ def test_runs_of_one_record_kind_only() -> None:
     assert verdict(parts_of(empty)) is None
 
 
+@pytest.mark.slow
 def test_a_diagnosis_says_the_parts_of_variance_once(imb: Imb, label: Archive) -> None:
     for words in (("diagnose", "machine"), ("diagnose", "machine", "--format", "markdown")):
         out = " ".join(imb(*words).out.replace("\\", "").split())

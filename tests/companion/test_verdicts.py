@@ -29,6 +29,7 @@ def drawn(table: Launches, n: int, comparisons: int, factor: float = 1.0) -> lis
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
+@pytest.mark.slow
 def test_identical_launches_are_not_called_different(table: Launches, n: int) -> None:
     assert len(table.rows.keys) == 423
     said = drawn(table, n, 100)
@@ -37,12 +38,14 @@ def test_identical_launches_are_not_called_different(table: Launches, n: int) ->
     assert np.mean([one.excluded.mean() for one in said]) < 0.08
 
 
+@pytest.mark.slow
 def test_what_is_twice_as_slow_is_called_slower(table: Launches) -> None:
     said = drawn(table, 10, 20, factor=2.0)
     assert np.mean([(one.bands > 0).mean() for one in said]) > 0.9
     assert all(one.whole == "slower" and not (one.bands < 0).any() for one in said)
 
 
+@pytest.mark.slow
 def test_five_percent_are_found_where_launches_spread_by_less_than_two() -> None:
     random = np.random.default_rng(8)
     of = verdicts.launches_in(BENCH / "pool.parquet")[0]["slower"].rows

@@ -56,6 +56,7 @@ def gaps(random: np.random.Generator, sessions: int, series: int) -> Values:
 
 
 @pytest.mark.parametrize("made", [noise, heavy, correlated, gaps])
+@pytest.mark.slow
 def test_histories_without_a_change_show_none(made: Any) -> None:
     """At most 1 % of them: of 100, five or more with a probability of 0.3 %."""
     random = np.random.default_rng(20261101)
@@ -66,6 +67,7 @@ def test_histories_without_a_change_show_none(made: Any) -> None:
 
 
 @pytest.mark.parametrize("made", [noise, heavy, gaps])
+@pytest.mark.slow
 def test_a_step_of_five_percent_is_found_within_five_sessions(made: Any) -> None:
     random = np.random.default_rng(20261102)
     found = 0
@@ -98,6 +100,7 @@ def test_what_changed_is_named_with_its_size() -> None:
     assert [step.series for step in steps.find_steps(logs, least=0.08).steps] == [3]
 
 
+@pytest.mark.slow
 def test_intervals_cover_what_they_promise() -> None:
     random = np.random.default_rng(2)
     covered = []
@@ -275,6 +278,7 @@ def nights(
     return folder
 
 
+@pytest.mark.slow
 def test_a_slower_night_is_named_with_its_kernel(imb: Imb, tmp_path: Path) -> None:
     assert imb("import", nights(tmp_path / "n", 20, 15), "--label", "nightly").code == 0
     said = imb("watch", "nightly", "--format", "json")
@@ -382,6 +386,7 @@ def test_the_page_has_the_newest_session_that_the_verdict_is_about(imb: Imb, tmp
 
 
 @pytest.mark.parametrize("made", [noise, gaps, correlated])
+@pytest.mark.slow
 def test_an_unchanged_newest_session_is_no_alarm(made: Any) -> None:
     """At most 0.1 % of checks: of 90, two or more with a probability of 0.4 %."""
     random = np.random.default_rng(20261103)
@@ -413,6 +418,7 @@ def test_the_newest_session_is_judged_by_its_own_level() -> None:
     assert np.isnan(new.size[2])
 
 
+@pytest.mark.slow
 def test_a_wait_is_explained_on_a_terminal_only(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

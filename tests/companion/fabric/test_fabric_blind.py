@@ -109,6 +109,7 @@ def test_a_switch_that_all_others_are_far_from_is_not_healthy() -> None:
 
 @pytest.mark.parametrize("noise", ["normal 17%", "rounds 17%"])
 @pytest.mark.parametrize("fault", ["uplink", "uplink out"])
+@pytest.mark.slow
 def test_a_slow_uplink_drains_no_host(fault: str, noise: str) -> None:
     """Noise hides that single hosts are near the others; they are compared with their group."""
     found = truth.drawn(

@@ -832,6 +832,7 @@ SWEEPS: dict[str, tuple[dict[str, Any], list[str], list[tuple[int, int, int, int
 
 
 @pytest.mark.parametrize("kind", SWEEPS)
+@pytest.mark.slow
 def test_a_sweep_is_one_session_that_is_judged_again_as_it_was(
     imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -856,6 +857,7 @@ def test_a_sweep_is_one_session_that_is_judged_again_as_it_was(
 
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 @pytest.mark.parametrize("launch", [1, 2, 3, 4])
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: int, behind: bool
 ) -> None:
@@ -991,6 +993,7 @@ def test_values_that_are_refused_are_told_in_plain_words(imb: Imb) -> None:
         assert said.code == 2 and f"imb: Invalid value for {what} see `imb fabric --help`" in said.err
 
 
+@pytest.mark.slow
 def test_a_build_takes_its_time_from_the_budget(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1004,6 +1007,7 @@ def test_a_build_takes_its_time_from_the_budget(
     assert killed and float(killed[1]) <= 2.2, said
 
 
+@pytest.mark.slow
 def test_a_launch_that_the_budget_ends(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name: --timeout was not reached."""
     (tmp_path / "hold").touch()

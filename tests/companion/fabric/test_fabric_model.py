@@ -587,6 +587,7 @@ def test_a_cable_that_has_the_routes_of_one_host_is_not_that_host(cable: bool) -
 
 
 @pytest.mark.parametrize(("noise", "draws"), [("normal 17%", (4, 5, 6)), ("rounds 17%", (0, 1, 2))])
+@pytest.mark.slow
 def test_a_slow_cable_drains_no_host(noise: str, draws: Sequence[int]) -> None:
     """Four hosts of a switch have their routes on it. Few of their pairs are below the switch, so noise may make them as slow as the others."""
     fabric = truth.fabric_of("fat tree", 64, 8)

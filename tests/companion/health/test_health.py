@@ -633,6 +633,7 @@ def test_a_launch_is_not_begun_that_would_not_end_in_time(
     assert site("--within", "3", times=[1]).out.startswith("healthy: ")
 
 
+@pytest.mark.slow
 def test_a_launcher_that_hangs_after_its_records_ends_in_time(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def fake(tmp_path: Path) -> list[object]:
     return options
 
 
+@pytest.mark.slow
 def test_the_table_has_the_times_of_a_known_launcher(imb: Imb, fake: list[object]) -> None:
     said = imb("startup", *fake, "--ranks", "1,2", "--launches", "3")
     assert said.code == 0, said.err
@@ -124,6 +125,7 @@ def test_the_table_has_the_times_of_a_known_launcher(imb: Imb, fake: list[object
     assert verdict.startswith("2 ranks: ") and verdict.endswith(" times the launch of 1 rank")
 
 
+@pytest.mark.slow
 def test_a_launch_that_fails_is_a_line_and_others_go_on(imb: Imb, fake: list[object]) -> None:
     said = imb("startup", *fake, "--ranks", "1,2,4", "--launches", "2")
     assert said.code == 1

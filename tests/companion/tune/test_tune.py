@@ -44,6 +44,7 @@ def cells(said: Said) -> dict[int, dict[str, Any]]:
     return {one["bytes"]: one for one in json.loads(said.out)["cells"]}
 
 
+@pytest.mark.slow
 def test_only_cells_that_are_faster_leave_the_default(tune: Tune, tmp_path: Path, archive: Archive) -> None:
     words = ["--name", "t", "--format", "json", "--page", tmp_path / "page.html"]
     said = tune(FakeTuner(["fast", "slow"]), "Allreduce", *words)
@@ -73,6 +74,7 @@ def test_only_cells_that_are_faster_leave_the_default(tune: Tune, tmp_path: Path
     assert labels.count("t/none") == labels.count("t/file") in judge.LOOKS[:2]
 
 
+@pytest.mark.slow
 def test_candidates_alternate_in_one_launch_where_the_library_permits(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["fast", "slow"], switches=True), "Allreduce", "--format", "json")
     assert said.code == 0, said.err
@@ -85,6 +87,7 @@ def test_candidates_alternate_in_one_launch_where_the_library_permits(tune: Tune
     assert len(turns) in (2 * judge.LOOKS[0], 2 * judge.LOOKS[1])
 
 
+@pytest.mark.slow
 def test_numbers_of_ranks_are_proven_apart_and_share_a_file(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["fast"], switches=True), "Bcast", "--np", "2,4", "--format", "json")
     assert said.code == 0, said.err
@@ -97,6 +100,7 @@ def test_numbers_of_ranks_are_proven_apart_and_share_a_file(tune: Tune, tmp_path
 
 
 @pytest.mark.parametrize(("words", "nodes", "ranks"), [(["--np", "2,4"], "", "2, 4"), ([], "2", "4")])
+@pytest.mark.slow
 def test_hosts_and_ranks_of_a_launch_follow_from_ranks_per_host(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], nodes: str, ranks: str
 ) -> None:
@@ -143,6 +147,7 @@ def test_an_mpi_that_cannot_be_tuned_names_those_that_can(
     assert said.code == 2 and said.err.splitlines()[-1] == "imb: its library has no rules"
 
 
+@pytest.mark.slow
 def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["slight", "slow"]), "Allreduce")
     assert said.code == 0, said.err
@@ -167,6 +172,7 @@ def test_where_nothing_is_faster_there_is_no_file(tune: Tune, tmp_path: Path) ->
         ),  # the proof
     ],
 )
+@pytest.mark.slow
 def test_what_failed_launches_leave_is_not_decided(
     tune: Tune,
     imb: Imb,
@@ -189,6 +195,7 @@ def test_what_failed_launches_leave_is_not_decided(
     assert len(launches(tmp_path / "mpi")) == made
 
 
+@pytest.mark.slow
 def test_a_few_failed_launches_cost_rounds_and_pairs_alone(tune: Tune, tmp_path: Path) -> None:
     """One of seven of search and proof."""
     fail(tmp_path / "mpi", "('Sendrecv' in words or '-alternate' in words) and n % 7 == 0")
@@ -199,6 +206,7 @@ def test_a_few_failed_launches_cost_rounds_and_pairs_alone(tune: Tune, tmp_path:
         assert one["verdict"] == "confirmed" and one["pairs"] >= judge.LOOKS[0]
 
 
+@pytest.mark.slow
 def test_a_collective_whose_launches_failed_is_not_decided_by_the_others(tune: Tune, tmp_path: Path) -> None:
     fail(tmp_path / "mpi", "'Bcast' in words and '-alternate' in words")
     said = tune(FakeTuner(["fast"], switches=True), "Allreduce", "Bcast")
@@ -209,6 +217,7 @@ def test_a_collective_whose_launches_failed_is_not_decided_by_the_others(tune: T
     assert {rule[0] for rule in written["rules"]} == {"Allreduce"}
 
 
+@pytest.mark.slow
 def test_files_are_not_called_slow_where_launches_fail(tune: Tune, imb: Imb, tmp_path: Path) -> None:
     assert tune(FakeTuner(["fast"]), "Allreduce").code == 0
     for fails in ("n > 1", "'FAKE_RULES' in str(words) and '-turns' in words"):
@@ -227,6 +236,7 @@ def test_files_are_not_called_slow_where_launches_fail(tune: Tune, imb: Imb, tmp
         ), said
 
 
+@pytest.mark.slow
 def test_what_was_fast_by_chance_is_not_confirmed(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["lucky"]), "Allreduce", "--format", "json")
     assert said.code == 0, said.err
@@ -235,6 +245,7 @@ def test_what_was_fast_by_chance_is_not_confirmed(tune: Tune, tmp_path: Path) ->
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_candidates_that_are_wrong_are_screened_out(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("imb.tune.planning.SCREENED", 2.0)
     said = tune(FakeTuner(["fast", "wrong", "crash", "hang", "same"]), "Bcast", "--format", "json")
@@ -249,6 +260,7 @@ def test_candidates_that_are_wrong_are_screened_out(tune: Tune, monkeypatch: pyt
     assert [one["chosen"] for one in cells(said).values()] == ["default", "fast", "fast"]
 
 
+@pytest.mark.slow
 def test_a_file_that_does_not_act_is_not_handed_out(tune: Tune, tmp_path: Path) -> None:
     tuner = FakeTuner(["fast"])
     tuner.acting = False
@@ -259,6 +271,7 @@ def test_a_file_that_does_not_act_is_not_handed_out(tune: Tune, tmp_path: Path) 
     assert "does not act in the file: default in place of fast" in whys
 
 
+@pytest.mark.slow
 def test_without_a_compiler_the_file_is_said_not_to_be_proven_to_act(tune: Tune) -> None:
     said = tune(FakeTuner(["fast"], watches=False), "Allreduce")
     assert said.code == 0, said.err
@@ -266,6 +279,7 @@ def test_without_a_compiler_the_file_is_said_not_to_be_proven_to_act(tune: Tune)
 
 
 @pytest.mark.parametrize("breaks", ["FAKE_BASE", "FAKE_RULES"])
+@pytest.mark.slow
 def test_launches_that_fail_only_while_ranks_are_watched(tune: Tune, tmp_path: Path, breaks: str) -> None:
     """All, or those with a file, as MPICH does with UCX under Slurm."""
     said = tune(FakeTuner(["fast"], breaks=breaks), "Allreduce", "--format", "json")
@@ -274,6 +288,7 @@ def test_launches_that_fail_only_while_ranks_are_watched(tune: Tune, tmp_path: P
     assert json.loads(said.out)["unproven"] == "launches fail while ranks are watched: exit status 9"
 
 
+@pytest.mark.slow
 def test_a_file_is_verified_again(tune: Tune, tmp_path: Path) -> None:
     assert tune(FakeTuner(["fast"]), "Allreduce").code == 0
     tuner = FakeTuner(["fast"])
@@ -286,6 +301,7 @@ def test_a_file_is_verified_again(tune: Tune, tmp_path: Path) -> None:
     assert refused.code == 2 and "--np cannot be combined with --verify" in refused.err
 
 
+@pytest.mark.slow
 def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
     tune: Tune, imb: Imb, tmp_path: Path
 ) -> None:
@@ -323,6 +339,7 @@ def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
     assert imb(*verify).err.count("was proven") == 0
 
 
+@pytest.mark.slow
 def test_a_watch_starts_only_the_mpi_of_tuned_files(
     tune: Tune, imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,6 +390,7 @@ def test_a_watch_starts_only_the_mpi_of_tuned_files(
 
 
 @pytest.mark.usefixtures("no_home")
+@pytest.mark.slow
 def test_a_user_without_a_home_folder_tunes(imb: Imb, tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["fast"]), "Allreduce")
     assert (said.code, said.out) == (2, "")
@@ -442,6 +460,7 @@ def test_verify_finds_a_slower_cell_though_other_ranks_are_not_decided(
     assert said.out.splitlines()[0] == "slower in 1 cell with the file: do not use it"
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_where_it_was(
     tune: Tune, imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -467,6 +486,7 @@ def test_a_search_goes_on_where_it_was(
     assert len(screens) < 4  # those of the file alone
 
 
+@pytest.mark.slow
 def test_a_session_of_other_launches_is_not_continued(
     tune: Tune, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -497,6 +517,7 @@ def test_a_budget_that_does_not_suffice_is_said(tune: Tune, tmp_path: Path) -> N
         ("35s", 11, "not decided: the budget of 35 s ends before the search: 30 s are spent"),
     ],
 )
+@pytest.mark.slow
 def test_a_search_is_no_longer_than_its_share_of_the_budget(
     tune: Tune, tmp_path: Path, long_launches: None, budget: str, status: int, said: str
 ) -> None:
@@ -513,6 +534,7 @@ def long_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "figures_of", lambda *words: whole(*words)._replace(wall=10.0))
 
 
+@pytest.mark.slow
 def test_when_the_budget_ends_what_is_confirmed_is_in_a_file(
     tune: Tune, tmp_path: Path, long_launches: None
 ) -> None:
@@ -531,6 +553,7 @@ def test_when_the_budget_ends_what_is_confirmed_is_in_a_file(
     assert len(files) == 2
 
 
+@pytest.mark.slow
 def test_what_no_look_confirms_within_the_budget_is_not_decided_and_goes_on(
     tune: Tune, imb: Imb, tmp_path: Path, long_launches: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -564,6 +587,7 @@ def test_what_no_look_confirms_within_the_budget_is_not_decided_and_goes_on(
     assert (again.code, again.out) == (0, said.out)
 
 
+@pytest.mark.slow
 def test_a_session_stopped_before_its_search_goes_on_with_a_larger_budget(
     tune: Tune, imb: Imb, tmp_path: Path, long_launches: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -574,6 +598,7 @@ def test_a_session_stopped_before_its_search_goes_on_with_a_larger_budget(
     assert "faster in 2 of 3 cells" in said.out and (tmp_path / "out/switch.sh").exists()
 
 
+@pytest.mark.slow
 def test_numbers_of_ranks_share_the_time_of_the_proof(
     tune: Tune, tmp_path: Path, long_launches: None
 ) -> None:
@@ -587,6 +612,7 @@ def test_numbers_of_ranks_share_the_time_of_the_proof(
 
 
 @pytest.mark.parametrize("rules", [{1024: "fast", 16384: "lucky"}, {16384: "lucky"}])
+@pytest.mark.slow
 def test_verify_of_a_cell_that_is_as_fast_as_without(verify: Tune, rules: dict[int, str]) -> None:
     said = verify(rules)
     assert said.code == 11, said
@@ -728,6 +754,7 @@ def test_a_cell_that_the_file_does_not_change_and_slows_down_makes_it_bad() -> N
     assert not proof.good and proof.judged[1].verdict == "slower"
 
 
+@pytest.mark.slow
 def test_the_level_is_kept_where_nothing_is_faster() -> None:
     """Of 2000 files of ten cells that change nothing, at most 1 % may be called good; two are 0.1 %."""
     random = np.random.default_rng(6)
