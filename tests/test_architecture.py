@@ -18,7 +18,8 @@ MAY_USE = {
     "memory": {"model", "device"},
     "session": {"model", "plan", "result", "report"},
     "mpi": {"model"},
-    "engine": {"model", "plan", "session", "memory", "mpi", "device"},
+    "clocks": {"model", "plan", "session", "mpi", "system"},
+    "engine": {"model", "plan", "session", "memory", "mpi", "device", "clocks"},
     "benchmarks": {"engine", "mpi", "model", "plan"},
     "resolve": {
         "model",
@@ -35,7 +36,7 @@ MAY_USE = {
     "app": set(),
 }
 MAY_USE["app"] = set(MAY_USE) - {"app"}
-MAY_SEE_MPI = {"mpi", "engine", "benchmarks", "resolve", "app"}
+MAY_SEE_MPI = {"mpi", "clocks", "engine", "benchmarks", "resolve", "app"}
 # The parts of these modules that the unit tests run without MPI.
 PURE_FILES = {"engine/timed_loop.h", "engine/expected.h", "engine/content.h", "engine/content.cpp"}
 PURE_FILES |= {
@@ -49,6 +50,10 @@ PURE_FILES |= {
     "engine/device_load.h",
     "engine/file_content.h",
     "engine/file_content.cpp",
+    "clocks/offset.h",
+    "clocks/offset.cpp",
+    "clocks/slack.h",
+    "clocks/tree.h",
 }
 OPERATING_SYSTEM = re.compile(
     r"<(unistd\.h|sys/.*|sched\.h|signal\.h|csignal|pthread\.h|fcntl\.h|netdb\.h|dirent\.h|dlfcn\.h|poll\.h"

@@ -51,14 +51,14 @@ int main(int, char** argv) {
     const Options options = parse(program, words, 2, [](const std::string&) { return FileText{}; });
     std::fputs(run_record({.component = "MPI1"}, options_in_force(program.catalog, options)).c_str(), stdout);
   };
-  record({"-arrival", argv[1]});
+  record({"-stagger", argv[1]});
   record({});
   try {
-    record({"-arrival", "1", "-sync", "on"});
+    record({"-stagger", "1", "-sync", "on"});
   } catch (const UsageError& error) {
     std::puts(error.what());
   }
-  std::puts(help_text(program, "arrival").c_str());
+  std::puts(help_text(program, "stagger").c_str());
 }
 """
 PROGRAM = """
@@ -192,10 +192,10 @@ def test_an_option_is_its_field_and_its_row(tree: Path) -> None:
     words = ["-std=c++20", "-O0", "-Isrc", '-DOPENIMB_VERSION="0"', "option.cpp"]
     printed([compiler, *words, *(f"all_{name}.cpp" for name in parts), "-o", "option"], tree)
     given, without, refused, *help_lines = printed([str(tree / "option"), "2.5"], tree).splitlines()
-    values = [json.loads(line)["options"]["arrival"] for line in (given, without)]
+    values = [json.loads(line)["options"]["stagger"] for line in (given, without)]
     assert values == [2.5, 0]
-    assert refused == "-arrival and -sync cannot be combined; give one of them"
-    assert help_lines[0] == "-arrival MICROSECONDS"
+    assert refused == "-stagger and -sync cannot be combined; give one of them"
+    assert help_lines[0] == "-stagger MICROSECONDS"
     options = {"options": json.loads(given)["options"]}
     schema = json.loads((lab.TOP / "schema" / "record.schema.json").read_text())
     [run] = (lab.TOP / "schema" / "examples" / "complete.jsonl").read_text().splitlines()[:1]
@@ -204,7 +204,7 @@ def test_an_option_is_its_field_and_its_row(tree: Path) -> None:
         Side(name=name, launches=list(launches_of(read(line.encode(), name), name, {})))
         for name, line in (("a", given), ("b", without))
     ]
-    assert differences(*sides) == [Difference("-arrival", ["2.5"], ["0"])]
+    assert differences(*sides) == [Difference("-stagger", ["2.5"], ["0"])]
 
 
 def test_a_figure_is_its_row_and_the_code_that_measures_it(tree: Path) -> None:

@@ -372,7 +372,8 @@ ONE_SIDED = {
     "Fetch_and_op",
     "Compare_and_swap",
 }
-CLOCK_READS = {"Total": 0, "EveryRepetition": 1, "Synchronized": 2}  # per repetition
+CLOCK_READS = {"Total": 0, "EveryRepetition": 1, "Synchronized": 2, "Gated": 2}  # per repetition
+GATE = "openimb::Gate::wait(double*)"  # -sync_start clock: before the clock
 CLOCK_READS_OF_LOAD = 2  # before and after it
 TESTED: Calls = (LOAD, "MPI_Test")  # a part of the load with a test behind it
 
@@ -513,6 +514,8 @@ def may_call(loop: TimedLoop, callee: str | None) -> bool:
     """Calls through a pointer have their own rules."""
     copies = loop.pattern.startswith("Shared_") and callee == COPY
     fails = loop.pattern == "Open_Close" and callee == OPEN_FAILS
+    if callee == GATE:
+        return loop.record == "Gated"
     return callee is None or callee.startswith("MPI_") or (loop.loaded and callee == LOAD) or copies or fails
 
 
@@ -523,16 +526,17 @@ def faults_of_pointer_calls(loop: TimedLoop) -> list[str]:
     function = loop.function
     found = []
     for index, instruction in enumerate(function.code):
-        if not instruction.is_call or instruction.callee:
+        is_gate = instruction.is_call and instruction.callee == GATE
+        if not is_gate and (not instruction.is_call or instruction.callee):
             continue
-        if loop.record != "Synchronized":
+        if not is_gate and loop.record != "Synchronized":
             found.append(f"calls through a pointer: {instruction}")
             continue
         for ways in (function.predecessors, function.successors):
             if function.calls_near(index, ways) != {CLOCK}:
                 found.append(f"barrier inside the clock: {instruction}")
-    for each in function.loops if loop.record == "Synchronized" else []:
-        barriers = each.counts(lambda i: i.is_call and i.callee is None)
+    for each in function.loops if loop.record in ("Synchronized", "Gated") else []:
+        barriers = each.counts(lambda i: i.is_call and i.callee in (None, GATE))
         if barriers != {1}:
             found.append(f"{sorted(barriers)} barriers per repetition")
     return found
@@ -621,7 +625,7 @@ def some_of(calls: Calls) -> list[Calls]:
 
 def timed(way: Calls, loop: TimedLoop) -> Calls:
     """With the clock, and the barrier through a pointer, where the loop has them."""
-    before = {"Synchronized": (None, CLOCK)}.get(loop.record, ())
+    before = {"Synchronized": (None, CLOCK), "Gated": (GATE, CLOCK)}.get(loop.record, ())
     after = () if loop.record == "Total" else (CLOCK,)
     return rotated((*before, *way, *after))
 
@@ -693,6 +697,11 @@ def synchronized(component: str, pattern: str) -> bool:
     return pattern in SYNCHRONIZED or (component == "EXT" and pattern.startswith("AddTo,"))
 
 
+def gated(component: str, pattern: str) -> bool:
+    """-sync_start clock: blocking collectives of IMB-MPI1, and Barrier."""
+    return component == "MPI1" and (pattern in COLLECTIVES or pattern.startswith("Neighbor_"))
+
+
 def test_every_benchmark_is_there_in_every_mode(mpi, component):
     def key(pattern: str, *mode: object) -> tuple[object, ...]:
         return (machine_code.same_code(pattern), *mode)
@@ -718,7 +727,8 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
         for threads in ({"", "tagged"} if component == "MT" and pattern in TRANSFERS_OF_THREADS else {""})
         if not (aggregate and loaded)
         if record != "Synchronized" or (synchronized(component, pattern) and not aggregate)
-        if moving or not (large or record == "Synchronized")  # one loop serves both
+        if record != "Gated" or gated(component, pattern)
+        if moving or not (large or record in ("Synchronized", "Gated"))  # one loop serves both
     }
     found = {
         key(

@@ -5,7 +5,10 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "benchmarks/components.h"
 #include "engine/wall_clock.h"
@@ -226,6 +229,24 @@ std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
   return places;
 }
 
+// The first host with more ranks than CPUs on which they may run.
+std::string crowded_host(const std::vector<RankPlace>& places) {
+  std::map<std::string, std::pair<int, std::set<int>>> hosts;
+  for (const RankPlace& place : places) {
+    auto& [ranks, cpus] = hosts[place.host];
+    const std::vector<int> mine = system::cpus_in(place.cpus);
+    ++ranks;
+    cpus.insert(mine.begin(), mine.end());
+  }
+  for (const auto& [host, of_host] : hosts) {
+    const auto& [ranks, cpus] = of_host;
+    if (cpus.empty() || ranks <= static_cast<int>(cpus.size())) continue;
+    return std::to_string(ranks) + " ranks on " + std::to_string(cpus.size()) +
+           (cpus.size() == 1 ? " CPU of " : " CPUs of ") + host;
+  }
+  return {};
+}
+
 }  // namespace
 
 RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
@@ -239,6 +260,7 @@ RunFacts gather_facts(const Component& component, Agreement& world, const Enviro
   if (starts_processes) facts.startup = gather_startup(world, environment.init());
   if (world.rank() != 0) return facts;
   facts.ranks = places_in(places);
+  if (starts_processes) facts.crowded = crowded_host(facts.ranks);
   facts.endpoints = launch.endpoints;
   const system::Machine machine = system::machine();
   const std::time_t now = std::time(nullptr);

@@ -181,10 +181,12 @@ class Measuring final : public Surroundings {
     start.over();
     begin(facts);
     catch_stops();
+    std::unique_ptr<MpiClock> clock;
+    if (options.starts_by_clock()) clock = std::make_unique<MpiClock>(world_.members(), *agreement);
     MpiResources resources(world_.members(), *agreement, component_.entries, options, loads_, *team_,
-                           scratch_.base(), gpu_.device.get(), variables_.get());
-    Ending ending =
-        run_session({options, schedule, *agreement, resources, loads_.chosen(), reporters_, *this});
+                           scratch_.base(), gpu_.device.get(), variables_.get(), clock.get());
+    Ending ending = run_session(
+        {options, schedule, *agreement, resources, loads_.chosen(), reporters_, *this, clock.get()});
     ending.all_respond = patient_ == nullptr || patient_->is_whole();
     system::disarm_stop();
     end(ending);

@@ -61,6 +61,8 @@ constexpr UsedBy threaded_or_partitioned{
     .matches = [](const Spec& spec) { return spec.threaded || spec.partitioned; }};
 constexpr UsedBy threaded_pairs{
     .matches = [](const Spec& spec) { return spec.threaded && spec.kind == Kind::parallel_transfer; }};
+constexpr UsedBy by_clock{.matches = [](const Spec& spec) { return spec.can_start_by_clock(); },
+                          .why = "has no blocking collectives"};
 constexpr UsedBy with_gaps{.matches = [](const Spec& spec) { return spec.takes_layout(); }};
 
 // What measures a row in many short samples, for options that need all repetitions of a row one after the
@@ -384,6 +386,61 @@ void check_topology(const Draft& draft) {
   throw UsageError("-topo: a grid of " + std::to_string(topology.size()) + " processes, but groups have " +
                    groups + "; give other extents, or " + std::to_string(topology.dimensions) +
                    "d for any number of processes");
+}
+
+void imply_clock(Draft& draft) {
+  if (draft.options.starts_by_clock() && !draft.has("sync")) draft.options.synchronize_each = true;
+}
+
+void check_clock(const Draft& draft) {
+  if (!draft.options.starts_by_clock() || draft.options.synchronize_each) return;
+  throw UsageError(
+      "-sync off: repetitions that begin at agreed times (-sync_start clock) are timed one by one; leave it "
+      "out");
+}
+
+void set_arrival(Draft& draft, std::string_view word) {
+  constexpr double longest = 1e6, largest_factor = 1000;
+  const std::size_t colon = word.find(':');
+  ArrivalChoice arrival{.pattern = choice<ArrivalPattern>(word.substr(0, colon))};
+  if (colon == std::string_view::npos) {
+    arrival.relative = arrival.pattern != ArrivalPattern::even;
+    arrival.width = arrival.relative ? 1 : 0;
+  } else if (arrival.pattern == ArrivalPattern::even) {
+    throw BadValue(quoted(word) + ": all ranks arrive at the same time, so that there is no width");
+  } else {
+    const std::string_view width = word.substr(colon + 1);
+    arrival.relative = width.starts_with('x') || width.starts_with('X');
+    arrival.width = arrival.relative ? real_number(width.substr(1), 0, largest_factor)
+                                     : real_number(width, 0, longest) / 1e6;
+  }
+  draft.options.arrival = arrival;
+}
+
+OptionValue shown_arrival(const Options& options) {
+  if (!options.arrival) return {};
+  const ArrivalChoice& arrival = *options.arrival;
+  const std::string pattern = name_of(arrival.pattern);
+  if (arrival.pattern == ArrivalPattern::even) return pattern;
+  const OptionValue width = arrival.width;
+  return pattern + ":" + (arrival.relative ? "x" : "") +
+         to_text(width, real(0, 1e6, arrival.relative ? 1 : 1e6));
+}
+
+void imply_arrival(Draft& draft) {
+  if (!draft.has("sync_start")) draft.options.sync_start = SyncStart::clock;
+  imply_clock(draft);
+}
+
+void check_arrival(const Draft& draft) {
+  if (!draft.options.starts_by_clock()) {
+    throw UsageError(
+        "-arrival: ranks arrive at agreed times with -sync_start clock only; leave -sync_start out");
+  }
+  check_clock(draft);
+  if (draft.has("root_shift") && draft.options.root_shift) {
+    throw UsageError("-arrival: ranks count from the root, which stays; leave -root_shift out");
+  }
 }
 
 void set_seed(Draft& draft, std::string_view word) {
@@ -1112,6 +1169,35 @@ constexpr Option method_rows[] = {
      .details = "on: each repetition is timed by itself. off: all repetitions are timed together.",
      .field = at<&Options::synchronize_each>,
      .used_by = &grouped},
+    {.name = "sync_start",
+     .help = "what lets ranks begin a repetition together",
+     .example = "-sync_start clock",
+     .details = "barrier: as -sync says. clock: each repetition of a blocking collective begins at a time "
+                "of a clock that all ranks share; implies -sync on. Further columns: medians of the time "
+                "from the last (t_last) and from the first arrival (t_all) to the last exit, the skews, "
+                "the share of repetitions without a late rank, which alone count, and how far the clock "
+                "may be off.",
+     .field = at<&Options::sync_start>,
+     .used_by = &by_clock,
+     .imply = imply_clock,
+     .check = check_clock,
+     .banner = "Start of repetitions"},
+    {.name = "arrival",
+     .syntax = "PATTERN[:WIDTH]",
+     .help = "let ranks arrive at different times",
+     .default_text = "even",
+     .example = "-arrival last:50",
+     .details = "even, first, last: the first or the last rank arrives late; ascending: each a little "
+                "later than the one before; random. WIDTH: from the first to the last arrival, in "
+                "microseconds, or xN: N times what the operation takes with even arrival, under the first "
+                "variant of -alternate; x1 if it is left out. Ranks count from the root, which stays rank "
+                "0. Implies -sync_start clock.",
+     .field = shown_by<shown_arrival>,
+     .apply = set_arrival,
+     .used_by = &by_clock,
+     .imply = imply_arrival,
+     .check = check_arrival,
+     .banner = "Start of repetitions"},
     {.name = "imb_barrier",
      .help = "synchronize without MPI_Barrier",
      .example = "-imb_barrier on",

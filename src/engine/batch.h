@@ -46,6 +46,7 @@ struct BatchRun {
 struct Loops {
   bool aggregate = false;     ///< also one that completes all repetitions together
   bool synchronized = false;  ///< also one with barriers between repetitions
+  bool gated = false;         ///< also one whose repetitions begin at agreed times
   bool root = false;          ///< the root changes
   bool offset = false;        ///< the offset in the file changes
 };
@@ -73,6 +74,14 @@ OPENIMB_NOINLINE double run_loop(const StepContext& context, const LapPlan& plan
       return drive<Step, Clock>(context, moving, request.repetitions,
                                 Synchronized<Clock, ControlBarrier>{repetition_seconds, request.between()},
                                 view...);
+    }
+  }
+  if constexpr (loops.gated) {
+    if (request.timing == Timing::at_agreed_times) {
+      Gate* const gate = request.setup.group.gate;
+      gate->open();
+      return drive<Step, Clock>(context, moving, request.repetitions,
+                                Gated<Clock, Gate>{repetition_seconds, gate}, view...);
     }
   }
   const auto timed = [&]<bool aggregate>(const auto& laps, std::bool_constant<aggregate>) {
@@ -213,6 +222,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
                                     .root = spec.rooted || spec.random_partners};
   static constexpr Loops all_loops{.aggregate = spec.aggregation != Aggregation::none,
                                    .synchronized = one_by_one.synchronized,
+                                   .gated = spec.can_start_by_clock(),
                                    .root = one_by_one.root};
   // The loops of -sync_mode and -send_mode.
   static constexpr Loops in_sync_loops{.aggregate = all_loops.aggregate,

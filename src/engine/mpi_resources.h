@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "clocks/mpi_clock.h"
 #include "engine/buffers.h"
 #include "engine/calibrated_load.h"
 #include "engine/entry.h"
@@ -25,10 +26,11 @@ class MpiResources final : public Resources {
  public:
   /// `ranks`: the session's agreement over the ranks of `world`; `entries`: those of the component, indexed
   /// as its catalog; `file_base`: path of its files without suffixes; `device`: null if all buffers are on
-  /// the host; `variables`: null in a launch without variants. All but `file_base` outlive the resources.
+  /// the host; `variables`: null in a launch without variants;
+  /// `clock`: null where no repetition begins at an agreed time. All but `file_base` outlive the resources.
   MpiResources(const Communicator& world, Agreement& ranks, std::span<const Entry> entries,
                const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device,
-               ControlVariables* variables = nullptr)
+               ControlVariables* variables = nullptr, const MpiClock* clock = nullptr)
       : world_(world),
         ranks_(ranks),
         entries_(entries),
@@ -39,6 +41,7 @@ class MpiResources final : public Resources {
         info_(options.info),
         device_(device),
         variables_(variables),
+        clock_(clock),
         buffers_(options.memory, device) {}
 
   std::unique_ptr<OpenTable> open(const TablePlan& plan) override;
@@ -55,6 +58,7 @@ class MpiResources final : public Resources {
   const Info info_;
   Device* const device_;
   ControlVariables* const variables_;
+  const MpiClock* const clock_;  ///< null without -sync_start clock
   /// What a communicator of tables is for. Open tables of equal groups share them: an MPI has some 2,000, and
   /// passes keep all tables open.
   struct Use {

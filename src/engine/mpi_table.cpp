@@ -69,6 +69,7 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
       group_(group_of_thread(0)),
       control_(make_control()),
       agreement_(*control_, barrier_of(shared.options_)),
+      gate_(active() && plan.gated ? std::make_unique<Gate>(control_->handle(), *shared.clock_) : nullptr),
       sum_(plan.element),
       neighborhood_(neighborhood_of_rank()) {
   if (!windows_work()) {
@@ -399,6 +400,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .group = {.comm = group_->handle(),
                 .control = control_->handle(),
                 .barrier = barrier_of(options),
+                .gate = gate_.get(),
                 .me = {.rank = group_->rank(),
                        .ranks = group_->size(),
                        .root = 0,

@@ -23,6 +23,9 @@ class MpiTable final : public OpenTable {
   Opened open(const Point& point, std::int64_t completed) override;
   bool resume() override;
   void use_variant(bool on) override;
+  void set_arrival(const Arrival& arrival) override {
+    if (gate_) gate_->set_arrival(arrival);
+  }
   double probe(int exchanges) override;
   std::string fill_files(const Point& point) override;
 
@@ -57,6 +60,7 @@ class MpiTable final : public OpenTable {
   const Shared group_;    ///< for the calls under test; null on idle ranks; of the table's variant
   const Shared control_;  ///< the same ranks, for messages of the suite
   MpiAgreement agreement_;
+  const std::unique_ptr<Gate> gate_;  ///< of this rank's group, with -sync_start clock
   const SumOperation sum_;
   const Neighborhood neighborhood_;  ///< computed once: to draw a random graph takes as long as a sample
   std::optional<Failure> failure_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "clocks/gate.h"
 #include "engine/cpu_load.h"
 #include "engine/device_load.h"
 #include "engine/expected.h"
@@ -28,8 +29,9 @@ struct GroupSetup {
   MPI_Comm comm = MPI_COMM_NULL;        ///< for the calls under test
   MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for all other messages
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
-  GroupRank me;                         ///< its root is that of the first repetition
-  Neighborhood neighborhood;            ///< empty where the benchmark has no topology
+  Gate* gate = nullptr;       ///< before those that begin at agreed times; null without -sync_start clock
+  GroupRank me;               ///< its root is that of the first repetition
+  Neighborhood neighborhood;  ///< empty where the benchmark has no topology
 };
 
 /// The contents of messages, and their memory.

@@ -126,6 +126,28 @@ struct Synchronized {
   double total(double) const { return sum; }
 };
 
+/// -sync_start clock: a gate before each repetition, which lets ranks begin at an agreed time; the clock
+/// around the repetition alone. `next`: the stamps of the repetition, of which the gate sets the first.
+template <class Clock, class Gate>
+struct Gated {
+  double* next;
+  Gate* gate;
+  double sum = 0;
+  void start(double) {}
+  void before() {
+    gate->wait(next);
+    next[1] = Clock::now();
+  }
+  void after() {
+    const double now = Clock::now();
+    next[2] = now;
+    sum += now - next[1];
+    next += 3;
+  }
+  void completed() {}
+  double total(double) const { return sum; }
+};
+
 template <class Pattern>
 struct LoopOfPattern {
   using Type = Pattern;

@@ -22,6 +22,14 @@ enum class Figure {
   overlap_percent,
   early_bird_share,
   load_drift,
+  time_from_last,
+  time_from_first,
+  start_skew,
+  exit_skew,
+  valid_percent,
+  clock_disagreement,
+  clock_bound,
+  arrival_width,
   bytes_per_second,
   messages_per_second
 };
@@ -42,7 +50,8 @@ inline constexpr Words<3> words_of<OverPasses> = {"median", "derived", "dropped"
 /// All that is known of a figure. Text, records, their schema, the medians of passes and the columns of `imb`
 /// derive from it.
 struct FigureRow {
-  enum Presence { always, where_measured };
+  /// where_valid: of repetitions that begin at agreed times; a table without a valid one shows n/a.
+  enum Presence { always, where_measured, where_valid };
   Figure figure;
   std::string_view name;  ///< in records
   Unit unit;
@@ -81,6 +90,35 @@ inline constexpr FigureRow figures[] = {
     {Figure::load_drift, "load_drift", Unit::change, FigureRow::where_measured, OverPasses::dropped, "",
      "Benchmarks of overlap: time of the computation after the measurement / as calibrated - 1, the largest "
      "of any rank; beyond 0.1 doubt time_cpu_seconds"},
+    {Figure::time_from_last, "time_from_last_arrival_seconds", Unit::seconds, FigureRow::where_valid,
+     OverPasses::median, "t_last[usec]",
+     "-sync_start clock: from the arrival of the last rank to the exit of the last rank, median over valid "
+     "repetitions"},
+    {Figure::time_from_first, "time_from_first_arrival_seconds", Unit::seconds, FigureRow::where_valid,
+     OverPasses::median, "t_all[usec]",
+     "-sync_start clock: from the arrival of the first rank to the exit of the last rank, median over valid "
+     "repetitions"},
+    {Figure::start_skew, "start_skew_seconds", Unit::seconds, FigureRow::where_valid, OverPasses::median,
+     "arrive[usec]",
+     "-sync_start clock: from the arrival of the first rank to that of the last, median over valid "
+     "repetitions"},
+    {Figure::exit_skew, "exit_skew_seconds", Unit::seconds, FigureRow::where_valid, OverPasses::median,
+     "exit[usec]",
+     "-sync_start clock: from the exit of the first rank to that of the last, median over valid repetitions"},
+    {Figure::valid_percent, "valid_percent", Unit::percent, FigureRow::where_measured, OverPasses::median,
+     "valid[%]",
+     "-sync_start clock: repetitions in which no rank began late by its own clock, of all; below 50 the "
+     "row's "
+     "figures are those of few repetitions"},
+    {Figure::clock_disagreement, "clock_disagreement_seconds", Unit::seconds, FigureRow::where_valid,
+     OverPasses::median, "disagr[usec]",
+     "-sync_start clock: largest difference of the common clock between two hosts that do not synchronize "
+     "with each other"},
+    {Figure::clock_bound, "clock_bound_seconds", Unit::seconds, FigureRow::where_valid, OverPasses::median,
+     "bound[usec]", "-sync_start clock: largest error of the common clock on any rank during the row"},
+    {Figure::arrival_width, "arrival_width_seconds", Unit::seconds, FigureRow::where_measured,
+     OverPasses::median, "width[usec]",
+     "-arrival: from the time at which the first rank is to arrive to that of the last; 0 for even"},
     {Figure::bytes_per_second, "bytes_per_second", Unit::bytes_per_second, FigureRow::where_measured,
      OverPasses::derived, "Mbytes/sec",
      "Throughput as the guide defines it for the benchmark; with several groups the slowest one's"},
@@ -126,7 +164,7 @@ enum class Rates {
 
 /// How a benchmark is printed, and which of its figures are judged.
 struct TableFormat {
-  Few<Shown, 4> columns;  ///< after length and repetitions
+  Few<Shown, 12> columns;  ///< after length and repetitions
   /// In passes: the interval is that of the first, the half width the largest of all.
   Few<Figure, 2> judged = {Figure::time_max};
   Rates rates = Rates::none;
@@ -138,6 +176,14 @@ struct TableFormat {
 namespace tables {
 using enum Figure;
 inline constexpr TableFormat range{.columns = {time_min, time_max, time_avg}};
+inline constexpr TableFormat arrivals{
+    .columns = {time_min, time_max, time_avg, time_from_last, time_from_first, start_skew, exit_skew,
+                valid_percent, clock_disagreement, clock_bound},
+    .judged = {time_from_last}};
+inline constexpr TableFormat arrivals_of_pattern{
+    .columns = {time_min, time_max, time_avg, time_from_last, time_from_first, start_skew, exit_skew,
+                valid_percent, clock_disagreement, clock_bound, arrival_width},
+    .judged = {time_from_last}};
 inline constexpr TableFormat range_and_bandwidth{.columns = {time_min, time_max, time_avg, bytes_per_second},
                                                  .rates = Rates::of_a_process};
 inline constexpr TableFormat time_and_bandwidth{.columns = {{time_max, "t[usec]"}, bytes_per_second},

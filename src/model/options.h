@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/arrival.h"
 #include "model/data_type.h"
 #include "model/fabric_options.h"
 #include "model/memory_kind.h"
@@ -223,7 +224,9 @@ struct Options {
   bool root_shift = true;
   bool in_place = false;          ///< -in_place on: collectives that can; their root is rank 0
   bool synchronize_each = false;  ///< -sync on
-  bool own_barrier = false;       ///< -imb_barrier on
+  SyncStart sync_start = SyncStart::barrier;
+  std::optional<ArrivalChoice> arrival;  ///< -arrival; empty: even
+  bool own_barrier = false;              ///< -imb_barrier on
   Element data{DataType::byte, Contiguity::base};
   Element reduction{DataType::single_precision, Contiguity::base};
   bool zero_size = true;
@@ -262,7 +265,11 @@ struct Options {
   /// Whether the time of each repetition is wanted, not only the total.
   bool every_repetition() const { return show_tail || !dump_file.empty(); }
   bool runs_in_place(const Spec& spec) const { return in_place && spec.in_place != InPlace::no; }
-  bool moves_root(const Spec& spec) const { return spec.rooted && root_shift && !runs_in_place(spec); }
+  /// With -arrival the root stays, as ranks count from it.
+  bool moves_root(const Spec& spec) const {
+    return spec.rooted && root_shift && !runs_in_place(spec) && !arrival;
+  }
+  bool starts_by_clock() const { return sync_start == SyncStart::clock; }
   /// What a benchmark's messages are made of. Source for files: guide, "IMB-IO Blocking Benchmarks".
   Element element(const Spec& spec) const {
     if (spec.on_files() || spec.one_sided.loads_and_stores) return {DataType::byte, Contiguity::base};

@@ -203,6 +203,11 @@ struct Spec {
   constexpr bool on_windows() const {
     return access == Access::active_target || access == Access::passive_target;
   }
+  /// Whether its repetitions may begin at agreed times: blocking collectives, and MPI_Barrier.
+  constexpr bool can_start_by_clock() const {
+    const bool collective = kind == Kind::collective || (kind == Kind::synchronization && needs.empty());
+    return collective && access == Access::two_sided && !starts && !threaded && !overlaps();
+  }
   /// Whether a rank receives its share of a message divided over the group.
   constexpr bool is_divided() const {
     return receive == Messages::even_share || receive == Messages::block_share;

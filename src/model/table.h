@@ -54,7 +54,8 @@ struct Failure {
     no_space,  ///< of storage
     io_error,
     over_budget,  ///< the budget of the launch was spent before the first sample
-    no_answer     ///< an endpoint did not answer in time
+    no_answer,    ///< an endpoint did not answer in time
+    clock_set     ///< a clock was set while the row was measured
   };
   Cause cause = Cause::out_of_memory;
   std::int64_t bytes = 0;
@@ -67,8 +68,8 @@ struct Failure {
   std::optional<PairPlace> pair = {};  ///< of endpoints, where only this pair failed
 };
 template <>
-inline constexpr Words<9> words_of<Failure::Cause> = {"out_of_memory",     "int_overflow", "time_out",
-                                                      "invalid_processes", "unavailable",  "no_space",
-                                                      "io_error",          "over_budget",  "no_answer"};
+inline constexpr Words<10> words_of<Failure::Cause> = {
+    "out_of_memory", "int_overflow", "time_out",    "invalid_processes", "unavailable",
+    "no_space",      "io_error",     "over_budget", "no_answer",         "clock_set"};
 
 }  // namespace openimb

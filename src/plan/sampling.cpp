@@ -69,6 +69,18 @@ Next SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
   return next;
 }
 
+Next QuittingSampling::next(std::span<const CompletedBatch> so_far) const {
+  const std::int64_t measured = count_of(so_far, Purpose::measure);
+  Next next = inner_->next(so_far.first(so_far.size() - static_cast<std::size_t>(measured)));
+  if (next.answer != Next::Answer::step || next.step.purpose != Purpose::measure) return next;
+  const std::int64_t total = next.step.repetitions;
+  const std::int64_t first = std::min(total, (repetitions_to_give_up + cycle_ - 1) / cycle_ * cycle_);
+  next.step.repetitions = measured == 0 ? first : total - first;
+  const bool gives_up = measured == 1 && too_few_are_valid(so_far.back().valid, first);
+  if (measured == 2 || next.step.repetitions == 0 || gives_up) return {.answer = Next::Answer::done};
+  return next;
+}
+
 Next PassSampling::next(std::span<const CompletedBatch> so_far) const {
   const Settings& settings = guide_.settings;
   if (count_of(so_far, Purpose::measure) > 0) return {.answer = Next::Answer::done};

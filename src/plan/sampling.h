@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "model/arrival.h"
 #include "model/options.h"
 #include "plan/repetitions.h"
 
@@ -31,6 +32,7 @@ struct BatchPlan {
 struct CompletedBatch {
   BatchPlan step;
   double seconds = 0;
+  std::int64_t valid = 0;  ///< repetitions in which no rank was late, where these begin at agreed times
 };
 
 struct Next {
@@ -92,6 +94,19 @@ class SegmentedSampling final : public Sampling {
  private:
   std::unique_ptr<Sampling> inner_;
   int segments_;
+  std::int64_t cycle_;
+};
+
+/// Measures `repetitions_to_give_up` first, and the rest where enough of them are valid. Both parts but the
+/// last have whole cycles of `cycle` repetitions, as each begins with the first buffers and the first root.
+class QuittingSampling final : public Sampling {
+ public:
+  QuittingSampling(std::unique_ptr<Sampling> inner, std::int64_t cycle)
+      : inner_(std::move(inner)), cycle_(cycle) {}
+  Next next(std::span<const CompletedBatch> so_far) const override;
+
+ private:
+  std::unique_ptr<Sampling> inner_;
   std::int64_t cycle_;
 };
 

@@ -99,10 +99,16 @@ std::string Schedule::why_unavailable(const Spec& spec) const {
   if (!spec.unavailable.empty()) return std::string(spec.unavailable);
   for (const std::string& why :
        {sync_mode_error(spec, options_.sync_mode), send_mode_error(spec, options_.send_mode),
-        layout_error(spec, options_.layout), memory_error(spec, options_.memory, options_.window_kind)}) {
+        layout_error(spec, options_.layout), memory_error(spec, options_.memory, options_.window_kind),
+        why_not_by_clock(spec)}) {
     if (!why.empty()) return why;
   }
   return {};
+}
+
+std::string Schedule::why_not_by_clock(const Spec& spec) const {
+  if (!options_.starts_by_clock() || spec.can_start_by_clock()) return {};
+  return "-sync_start clock: it is no blocking collective, so its ranks do not begin together";
 }
 
 std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
@@ -121,6 +127,9 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
 Spec Schedule::spec_of(int benchmark) const {
   Spec spec = catalog_[static_cast<std::size_t>(benchmark)];
   if (spec.topology.exists() && options_.topology) spec.topology = *options_.topology;
+  if (options_.starts_by_clock() && spec.can_start_by_clock()) {
+    spec.table = options_.arrival ? &tables::arrivals_of_pattern : &tables::arrivals;
+  }
   if (!options_.pairs) return spec;
   if (spec.any_torus) {
     spec.stencil = options_.pairs->halo;
@@ -162,6 +171,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
                  .policy = effective_policy(options_.settings.policy, spec),
                  .synchronized = options_.synchronize_each && spec.kind == Kind::collective &&
                                  key.transfers != Transfers::aggregate,
+                 .gated = options_.starts_by_clock(),
                  .points = {},
                  .warm_up = {},
                  .failure = {}};
@@ -248,8 +258,12 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
   const std::int64_t widest =
       plan.spec().on_files() ? geometry.total() : geometry.receive_span(geometry.sections);
   const std::int64_t images = options_.check ? 2 * std::min(image_chunk, widest) : 0;
-  const bool each_timed = options_.every_repetition() || plan.synchronized;
-  const std::int64_t samples = each_timed ? point.planned : 0;
+  const bool each_timed = options_.every_repetition() || plan.synchronized || plan.gated;
+  // Stamps, and what is computed of them.
+  constexpr std::int64_t gated_series = 10;
+  const std::int64_t samples = plan.gated   ? times(gated_series, point.planned)
+                               : each_timed ? point.planned
+                                            : 0;
   const int threads = plan.table.timed_threads();
   const std::int64_t series = 2 + (threads > 1 ? threads : 0);
   const std::int64_t buffered = options_.send_mode == SendMode::buffered
@@ -285,8 +299,11 @@ std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point&
   auto guide = std::make_unique<GuideSampling>(limits(plan, point));
   if (options_.fabric) return std::make_unique<PatientSampling>(std::move(guide));
   // Not divided: aggregate transfers complete together, and repetitions continue in a file.
+  if (plan.gated && !options_.interleaving) {
+    return std::make_unique<QuittingSampling>(std::move(guide), cycle_of(plan, point));
+  }
   if (!options_.interleaving || plan.spec().on_files() || plan.table.aggregate()) return guide;
-  const std::int64_t cycle = std::max(point.geometry.slots, rotation(plan));
+  const std::int64_t cycle = cycle_of(plan, point);
   return std::make_unique<SegmentedSampling>(std::move(guide), options_.interleaving->segments, cycle);
 }
 
@@ -299,7 +316,9 @@ std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point&
   pass.runs = spec.overlap == Overlap::matched                     ? 3
               : spec.one_sided.computing_target || spec.overlaps() ? 2
                                                                    : 1;
-  return std::make_unique<PassSampling>(limits(plan, point), pass);
+  auto sample = std::make_unique<PassSampling>(limits(plan, point), pass);
+  if (!plan.gated) return sample;
+  return std::make_unique<QuittingSampling>(std::move(sample), cycle_of(plan, point));
 }
 
 SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const {
@@ -310,6 +329,11 @@ SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const
           .processes = plan.table.grouping.processes,
           .load_seconds = spec.overlap == Overlap::fixed ? options_.settings.target_cpu_seconds : 0,
           .warm_up = options_.warm_up && !spec.on_files()};
+}
+
+// Repetitions after which the first buffers and the first root are used again.
+std::int64_t Schedule::cycle_of(const TablePlan& plan, const Point& point) const {
+  return std::max(point.geometry.slots, rotation(plan));
 }
 
 // Repetitions after which the first root is root again.

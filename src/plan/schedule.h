@@ -58,6 +58,7 @@ struct TablePlan {
   Element element;
   IterationPolicy policy = IterationPolicy::dynamic;
   bool synchronized = false;       ///< -sync on: the clock is read around each repetition
+  bool gated = false;              ///< -sync_start clock: and each begins at an agreed time
   std::vector<Point> points;       ///< in the order in which they run
   std::optional<Point> warm_up;    ///< guide, "Warm-Up Phase": a short message, once per table
   std::optional<Failure> failure;  ///< why there is no table
@@ -85,6 +86,7 @@ class Schedule {
  private:
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
+  std::int64_t cycle_of(const TablePlan& plan, const Point& point) const;
   int available() const;                   ///< processes that may take part
   int threads_of(const Spec& spec) const;  ///< of a process, with messages of their own
   int threads_in(const Spec& spec) const;  ///< of a process, that communicate
@@ -93,6 +95,7 @@ class Schedule {
   std::int64_t received_at_once(int in_flight) const;
   bool was_named(int benchmark) const;
   std::string why_unavailable(const Spec& spec) const;
+  std::string why_not_by_clock(const Spec& spec) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;
   void add_variants(TableKey key);
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;

@@ -67,6 +67,10 @@ std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, c
   for (const Shown& column : table.shown().columns) {
     const double number = shown(row, column.figure, bytes_per_megabyte);
     const bool rounded = facts_of(column.figure).unit == Unit::messages_per_second;
+    if (facts_of(column.figure).presence == FigureRow::where_valid && !row.has(column.figure)) {
+      cells.push_back({column.head, padded("n/a")});
+      continue;
+    }
     cells.push_back({column.head, rounded ? padded(formatted("%.0f", number)) : decimal_cell(number)});
   }
   if (table.precision) cells.push_back({"+-[%]", padded(precision(row, false))});

@@ -55,6 +55,8 @@ const char* help_for(Failure::Cause cause) {
       return "give more seconds with -budget, or run fewer rows";
     case Failure::Cause::no_answer:
       return "check both hosts and the link between them, or give more time with -pair_timeout";
+    case Failure::Cause::clock_set:
+      return "measure again while no clock is set";
     case Failure::Cause::unavailable:
       return "leave the benchmark out, or choose other options or another MPI";
   }
@@ -106,6 +108,8 @@ std::string failure_lines(const Table& table, const Failure& failure, Heads head
       return failure_row(table, failure.bytes, "io-error.; " + failure.detail);
     case Failure::Cause::no_answer:
       return failure_row(table, failure.bytes, "no-answer.; " + failure.detail);
+    case Failure::Cause::clock_set:
+      return failure_row(table, failure.bytes, "clock-set.; " + failure.detail);
     case Failure::Cause::over_budget:
       return failure_row(
           table, failure.bytes,

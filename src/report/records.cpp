@@ -130,6 +130,9 @@ std::string result_record(const Table& table, const Measurement& measurement, co
     json.field("bytes", measurement.bytes);
     json.field("repetitions", measurement.repetitions);
     write_figures(json, table, row, [](double number) { return number; });
+    json.field_if_any("late_rank", row.arrivals.late_rank);
+    json.field_if_any("last_out_rank", row.arrivals.last_out_rank);
+    if (row.arrivals.given_up) json.field("given_up", true);
     json.field_if_any("defects", row.defects);
     if (!row.hints.empty()) {
       json.object("hints", [&] {

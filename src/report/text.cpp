@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "model/arrival.h"
 #include "report/banner.h"
 #include "report/columns.h"
 #include "report/failure_text.h"
@@ -246,6 +247,16 @@ std::string footer(const Ending& ending) {
 
 }  // namespace
 
+std::string validity_note(const Table& table, std::int64_t bytes, const Row& row) {
+  if (!row.has(Figure::valid_percent)) return "";
+  const double percent = row[Figure::valid_percent];
+  if (percent >= 100 * least_valid_share) return "";
+  std::string text = formatted("%.0f %% of the repetitions valid", percent);
+  if (row.arrivals.late_rank) text += formatted("; rank %d was late most often", *row.arrivals.late_rank);
+  if (row.arrivals.given_up) text += "; given up";
+  return note(row_label(table, bytes, row), text);
+}
+
 void PassesNotes::add(const std::string& where, int group, const SampleStatistics& statistics) {
   ++rows_;
   if (statistics.shortfall != SampleStatistics::Shortfall::none) {
@@ -317,6 +328,10 @@ void TextReporter::begin(const RunFacts& facts, const Options& options) {
   if (options.passes) precision_ = options.passes->precision;
   name_.program = executable_of(facts.component);
   if (options.header) write(banner(facts, options, stated_));
+  if (options.starts_by_clock() && !facts.crowded.empty()) {
+    write("# note: " + facts.crowded +
+          ": a rank that waits for a CPU begins late, so few repetitions will be valid\n");
+  }
 }
 
 void TextReporter::open_table(const Table& table) {
@@ -329,6 +344,7 @@ void TextReporter::row(const Table& table, const Measurement& measurement) {
   notes_ += in_flight_note(measurement, in_flight_, max_memory_);
   for (const Row& row : measurement.rows) {
     notes_ += drift_note(table, measurement.bytes, row);
+    notes_ += validity_note(table, measurement.bytes, row);
     if (row.passes) passes_.add(row_label(table, measurement.bytes, row), row.group, *row.passes);
   }
 }

@@ -80,11 +80,20 @@ struct Slowest {
   auto operator<=>(const Slowest&) const = default;
 };
 
+/// Of repetitions that begin at agreed times.
+struct Arrivals {
+  std::optional<int> late_rank = {};  ///< of the world: the one that was late most often
+  std::optional<int> last_out_rank =
+      {};                 ///< the last one to exit, where the clock distinguishes it and the root stays
+  bool given_up = false;  ///< too few repetitions were valid
+};
+
 /// One line of a table: one group, or all groups together.
 struct Row : Figures {
   int group = -1;       ///< index into Grouping::groups; -1: all groups (or the only one)
   int taking_part = 0;  ///< processes of a group that have a time: some may be idle
   Slowest slowest;
+  Arrivals arrivals;
   std::vector<double> of_threads;  ///< time_max of each thread over the ranks; empty: one thread
   /// Where threads take turns, the part of it spent waiting for the turn.
   std::vector<double> waiting_of_threads;
@@ -188,7 +197,8 @@ struct RunFacts {
   std::string compiler, build_flags;
   std::string interface;  ///< binary interface that the program was built for; empty: one MPI
   std::vector<std::string> command_line;
-  std::vector<RankPlace> ranks;          ///< by world rank
+  std::vector<RankPlace> ranks;  ///< by world rank
+  std::string crowded = {};      ///< "4 ranks on 2 CPUs of node0"; empty: no host has more ranks than CPUs
   std::vector<EndpointFacts> endpoints;  ///< of IMB-FABRIC
   std::optional<Startup> startup = {};
   std::vector<std::vector<std::string>> interfaces;  ///< by world rank: those whose bytes the rank reads

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -21,7 +22,9 @@ using Samples = std::vector<const RowSample*>;
 
 std::vector<double> values_of(const Samples& samples, Figure figure) {
   std::vector<double> values;
-  for (const RowSample* sample : samples) values.push_back(sample->figures[figure]);
+  for (const RowSample* sample : samples) {
+    if (sample->figures.has(figure)) values.push_back(sample->figures[figure]);
+  }
   return values;
 }
 
@@ -33,7 +36,9 @@ double half_width(const MedianEstimate& estimate) {
 
 void add_interval(SampleStatistics& statistics, const Samples& samples, const Few<Figure, 2>& judged) {
   for (const Figure figure : judged) {
-    const MedianEstimate estimate = estimate_median(values_of(samples, figure));
+    const std::vector<double> values = values_of(samples, figure);
+    if (values.empty()) return statistics.half_width.reset();
+    const MedianEstimate estimate = estimate_median(values);
     if (figure == *judged.begin()) {
       statistics.interval = estimate.interval;
       statistics.effective = estimate.effective;
@@ -43,6 +48,10 @@ void add_interval(SampleStatistics& statistics, const Samples& samples, const Fe
   }
 }
 
+double median_or_zero(std::vector<double> values) {
+  return values.empty() ? 0 : median_of(std::move(values));
+}
+
 void add_states(SampleStatistics& statistics, const RowSeries& series, const MachineStates& machine,
                 Figure first_judged) {
   for (std::size_t k = 0; k < machine.states.size(); ++k) {
@@ -50,10 +59,9 @@ void add_states(SampleStatistics& statistics, const RowSeries& series, const Mac
     for (const RowSample& sample : series.samples) {
       if (sample.state == static_cast<int>(k)) members.push_back(&sample);
     }
-    statistics.states.push_back(
-        {.level = machine.states[k].level,
-         .samples = static_cast<int>(members.size()),
-         .median = members.empty() ? 0 : median_of(values_of(members, first_judged))});
+    statistics.states.push_back({.level = machine.states[k].level,
+                                 .samples = static_cast<int>(members.size()),
+                                 .median = median_or_zero(values_of(members, first_judged))});
   }
   statistics.between_states = static_cast<int>(std::ranges::count(series.samples, -1, &RowSample::state));
 }
@@ -63,6 +71,19 @@ Slowest most_often_slowest(const Samples& samples) {
   std::map<Slowest, int> counts;
   for (const RowSample* sample : samples) ++counts[sample->slowest];
   return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
+}
+
+// The rank that most samples name; where it has to be the same in all, in more than half of them.
+std::optional<int> most_often_named(const Samples& samples, std::optional<int> Arrivals::* rank,
+                                    bool by_half) {
+  std::map<int, std::size_t> counts;
+  for (const RowSample* sample : samples) {
+    if (const std::optional<int> named = sample->arrivals.*rank) ++counts[*named];
+  }
+  if (counts.empty()) return std::nullopt;
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  if (by_half && 2 * most->second <= samples.size()) return std::nullopt;
+  return most->first;
 }
 
 bool is_known(double probe) { return std::isfinite(probe) && probe > 0; }
@@ -112,11 +133,16 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
   row.of_threads.clear();  // those of the first sample
   row.waiting_of_threads.clear();
   for (const FigureRow& facts : figures) {
-    if (facts.passes == OverPasses::median && row.has(facts.figure)) {
-      row[facts.figure] = median_of(values_of(used, facts.figure));
+    if (facts.passes != OverPasses::median) continue;
+    std::vector<double> values = values_of(used, facts.figure);
+    if (!values.empty() || row.has(facts.figure)) {
+      row[facts.figure] =
+          values.empty() ? std::numeric_limits<double>::quiet_NaN() : median_of(std::move(values));
     }
   }
   row.slowest = most_often_slowest(used);
+  row.arrivals.late_rank = most_often_named(used, &Arrivals::late_rank, false);
+  row.arrivals.last_out_rank = most_often_named(used, &Arrivals::last_out_rank, true);
   derive_figures(row, table, bytes, in_flight);
   row.evidence = series.first.evidence ? std::optional(series.evidence) : std::nullopt;
   row.passes = std::move(statistics);
@@ -131,7 +157,8 @@ std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSerie
   const Figure first_judged = *table.shown().judged.begin();
   std::vector<double> times;
   for (const RowSample& sample : series.samples) {
-    if (!statistics.reference || sample.state == 0) times.push_back(sample.figures[first_judged]);
+    const bool used = !statistics.reference || sample.state == 0;
+    if (used && sample.figures.has(first_judged)) times.push_back(sample.figures[first_judged]);
   }
   std::vector<SampleStatistics::State> modes;
   if (std::ranges::any_of(times, [](double time) { return !(time > 0); })) return modes;

@@ -19,6 +19,7 @@ struct RowSample {
   std::int64_t repetitions = 0;
   Figures figures = {};
   Slowest slowest = {};
+  Arrivals arrivals = {};
   PassSample::Probes probes = {};
   int state = 0;  ///< index into the states; -1: the two probes are in different states
 };

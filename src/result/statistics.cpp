@@ -99,6 +99,34 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
   return defects;
 }
 
+// The worst of the row's groups. A row over all groups names no ranks.
+void set_arrivals(Row& row, const PointTimes& times) {
+  const auto all = std::span(times.arrivals);
+  const auto groups = row.group < 0 ? all : all.subspan(static_cast<std::size_t>(row.group), 1);
+  const auto set = [&](Figure figure, double GroupArrivals::* member) {
+    double& most = row[figure] = groups.front().*member;
+    for (const GroupArrivals& group : groups) {
+      if (!(group.*member <= most)) most = group.*member;
+    }
+  };
+  set(Figure::time_from_last, &GroupArrivals::from_last);
+  set(Figure::time_from_first, &GroupArrivals::from_first);
+  set(Figure::start_skew, &GroupArrivals::start_skew);
+  set(Figure::exit_skew, &GroupArrivals::exit_skew);
+  row[Figure::valid_percent] = std::ranges::min(groups, {}, &GroupArrivals::valid_percent).valid_percent;
+  const auto rank = [](double number) {
+    return number < 0 ? std::optional<int>() : static_cast<int>(number);
+  };
+  if (groups.size() == 1) {
+    row.arrivals.late_rank = rank(groups.front().late_rank);
+    row.arrivals.last_out_rank = rank(groups.front().last_out_rank);
+  }
+  row.arrivals.given_up = times.given_up;
+  row[Figure::clock_bound] = times.clock_bound;
+  row[Figure::clock_disagreement] = times.clock_disagreement;
+  row[Figure::arrival_width] = times.arrival_width;
+}
+
 // Number of messages in the time by which rates divide them.
 double messages_of(const Table& table, const Row& row, int in_flight) {
   const Spec& spec = table.spec;
@@ -161,7 +189,8 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
                           .rows = rows_of(table, bytes, in_flight, times.seconds, times.overlapped)};
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
     Row& row = measurement.rows[i];
-    if (!times.repetition_seconds.empty()) {
+    if (!times.arrivals.empty()) set_arrivals(row, times);
+    if (!times.repetition_seconds.empty() && !times.repetition_seconds[i].empty()) {
       row.repetition_seconds = std::move(times.repetition_seconds[i]);
       row.tail = tail_of(row.repetition_seconds);
     }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "result/arrivals.h"
 #include "result/measurement.h"
 
 namespace openimb {
@@ -30,6 +31,12 @@ struct PointTimes {
   std::vector<double> defects = {};  ///< wrong bytes by world rank; empty without -check
   std::optional<double> load_drift = {};
   std::vector<std::pair<std::string, std::string>> hints = {};
+  /// Of repetitions that begin at agreed times, by group; empty for others. Figures of the clock, and of
+  /// -arrival, hold for all groups; NaN: none.
+  std::vector<GroupArrivals> arrivals = {};
+  double clock_bound = GroupArrivals::none, clock_disagreement = GroupArrivals::none;
+  double arrival_width = GroupArrivals::none;
+  bool given_up = false;
   /// Where threads take turns: the part of `seconds` spent waiting for the turn.
   std::vector<double> waiting = {};
 };

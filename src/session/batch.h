@@ -10,8 +10,13 @@
 
 namespace openimb {
 
-/// How a batch is timed.
-enum class Timing { total, every_repetition, synchronized };
+/// How a batch is timed. at_agreed_times: each repetition begins at a time of the common clock.
+enum class Timing { total, every_repetition, synchronized, at_agreed_times };
+
+/// With at_agreed_times, what is kept of a repetition: when this rank was to begin, began and ended, by its
+/// clock.
+inline constexpr int stamps_each = 3;
+inline bool is_late(const double* stamps, double tolerance) { return stamps[1] - stamps[0] > tolerance; }
 
 using Hints = std::vector<std::pair<std::string, std::string>>;
 
@@ -31,8 +36,8 @@ class Batch {
   virtual void prepare() {}
   /// Untimed, after all measured repetitions: verifies their effect, such as the size of a file.
   virtual void conclude(std::int64_t /*repetitions*/) {}
-  /// Seconds that `repetitions` took. `repetition_seconds`: room for each repetition's time unless
-  /// Timing::total.
+  /// Seconds that `repetitions` took. `repetition_seconds`: room for each repetition's time, or its stamps,
+  /// unless Timing::total.
   virtual double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) = 0;
   /// The same with computation in each repetition; 0 for benchmarks that do not overlap.
   virtual double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,

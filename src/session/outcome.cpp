@@ -46,6 +46,12 @@ std::optional<Failure> why_not(const SessionParts& parts, const OpenTable& table
   return table.has_memory_for(point) ? std::nullopt : std::optional(no_memory_left(parts, point));
 }
 
+Failure clock_set(const Point& point) {
+  return {.cause = Failure::Cause::clock_set,
+          .bytes = point.bytes,
+          .detail = "the clock of a rank was set while the row was measured"};
+}
+
 Failure no_memory_left(const SessionParts& parts, const Point& point) {
   return out_of_memory(point, false, !parts.options.memory.is_host());
 }

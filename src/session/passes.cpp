@@ -33,7 +33,10 @@ struct PassPoint {
   double cost = 0;             ///< seconds of the last sample and all that was measured with it, on this rank
   int samples = 0;
   bool done = false;
-  bool within = false;  ///< whether the last judgment found it within the precision
+  std::int64_t valid = 0;       ///< of the repetitions, with -sync_start clock
+  bool given_up = false;        ///< too few of them
+  std::optional<double> width;  ///< of -arrival, once it is known
+  bool within = false;          ///< whether the last judgment found it within the precision
   std::optional<Failure> failure;
   std::vector<RowSeries> rows;
 };
@@ -83,6 +86,8 @@ class PassSession {
   void begin(PassTable& table);
   void open(PassTable& table);
   void fail_all_without_memory(PassTable& table);
+  void find_width(Variants variants, std::size_t point);
+  void note_synchronization(bool same);
   void run_point(PassTable& table, PassPoint& entry);
   void take_sample(PassTable& table, PassPoint& entry);
   void add_sample(PassTable& table, PassPoint& entry, PointRun& run, Measurement& measurement);
@@ -117,6 +122,7 @@ class PassSession {
   int pass_ = 0;
   int next_judgment_ = 0;
   bool budget_spent_ = false;
+  std::vector<PassPoint*> since_synchronized_;  ///< measured since the clocks were synchronized
   std::vector<std::unique_ptr<PassTable>> tables_;
   std::map<Ranks, MachineStates> states_;
 };
@@ -130,6 +136,7 @@ Ending PassSession::run() {
     if (parts_.world.rank() == 0) parts_.surroundings.progress(outcome_.ending());
     if (budget_spent_ || outcome_.interrupted() || all_are_done() || nothing_is_left()) break;
   }
+  if (!since_synchronized_.empty()) note_synchronization(parts_.clock->synchronize());
   Ending& ending = outcome_.ending();
   ending.passes = pass_;
   ending.seconds = elapsed();
@@ -145,7 +152,7 @@ void PassSession::plan() {
     PassTable& table = *tables_.emplace_back(std::make_unique<PassTable>(parts_.schedule.plan(key)));
     const bool each_group = table.plan.table.multi == Multi::each_group;
     for (const Point& point : table.plan.points) {
-      table.points.push_back({.point = &point, .first_row = rows, .failure = {}, .rows = {}});
+      table.points.push_back({.point = &point, .first_row = rows, .width = {}, .failure = {}, .rows = {}});
       rows += each_group ? table.plan.table.grouping.group_count() : 1;
     }
     points += table.points.size();
@@ -187,6 +194,7 @@ bool PassSession::run_variants(Variants variants) {
   }
   const std::size_t points = variants.front()->points.size();
   for (std::size_t i = 0; i < points; ++i) {
+    find_width(variants, i);
     const int visit = pass_ - 1 + static_cast<int>(i);
     for (const int variant : order_of_variants(static_cast<int>(variants.size()), visit)) {
       PassTable& table = *variants[static_cast<std::size_t>(variant)];
@@ -228,6 +236,39 @@ void PassSession::fail_all_without_memory(PassTable& table) {
   }
 }
 
+// The width of -arrival xN is that of the first variant for all of them: with a width of its own, each would
+// be measured under other conditions.
+void PassSession::find_width(Variants variants, std::size_t point) {
+  const ArrivalChoice choice = parts_.options.arrival.value_or(ArrivalChoice{});
+  PassTable& first = *variants.front();
+  PassPoint& entry = first.points[point];
+  if (!choice.relative || entry.width || first.failure) return;
+  if (!entry.failure) {
+    try {
+      PointRun run(parts_, first.plan, *first.open, *entry.point,
+                   {.sampling = nullptr,
+                    .stopping = [] { return false; },
+                    .synchronized = [this](bool same) { note_synchronization(same); }});
+      entry.width = choice.width * run.even_median();
+    } catch (const PointFailed& failed) {
+      entry.failure = failed.failure;
+    }
+  }
+  for (const auto& table : variants) {
+    PassPoint& other = table->points[point];
+    other.width = entry.width;
+    if (!other.failure) other.failure = entry.failure;
+  }
+}
+
+// Samples since the synchronization before are worth nothing where a clock was set meanwhile.
+void PassSession::note_synchronization(bool same) {
+  for (PassPoint* entry : since_synchronized_) {
+    if (!same && !entry->failure) entry->failure = clock_set(*entry->point);
+  }
+  since_synchronized_.clear();
+}
+
 void PassSession::run_point(PassTable& table, PassPoint& entry) {
   wait_for_slice(table.probing.sample_seconds);
   try {
@@ -248,11 +289,21 @@ void PassSession::take_sample(PassTable& table, PassPoint& entry) {
                 .completed = entry.completed,
                 .check = first && parts_.options.check,
                 .drift = first,
+                .oldest_clock = oldest_clock_in_passes,
+                .synchronized = [this](bool same) { note_synchronization(same); },
+                .width = entry.width,
                 .exchanges = table.probing.exchanges});
   std::optional<Measurement> measurement = run.measure();
   if (!measurement) return;
   ++entry.samples;
   entry.completed += measurement->repetitions;
+  if (table.plan.gated) {
+    since_synchronized_.push_back(&entry);
+    entry.valid += run.valid();
+    entry.given_up =
+        entry.completed >= repetitions_to_give_up && too_few_are_valid(entry.valid, entry.completed);
+    entry.done |= entry.given_up;
+  }
   entry.seconds_each = seconds_each_after(entry.seconds_each, run.seconds_each());
   outcome_.ending().measuring_seconds += run.measured_seconds();
   outcome_.ending().observing_seconds += run.observing_seconds();
@@ -272,6 +323,7 @@ void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, 
                                      .repetitions = measurement.repetitions,
                                      .figures = row,
                                      .slowest = row.slowest,
+                                     .arrivals = row.arrivals,
                                      .probes = sample.probes[i]});
     if (row.evidence) entry.rows[i].evidence += *row.evidence;
   }
@@ -376,6 +428,7 @@ void PassSession::finish_together(Variants variants) {
 // become undone: the machine may have shown a faster state since.
 bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
   if (entry.failure || entry.rows.empty()) return false;
+  if (entry.given_up) return true;
   const Measurement measurement = figures_of(table, entry);
   const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
     return row.passes->reference && is_within(*row.passes, *passes_.precision);
@@ -449,6 +502,7 @@ Measurement PassSession::figures_of(const PassTable& table, const PassPoint& ent
     Summary summary = summarize(table.plan.table, measurement.bytes, entry.point->in_flight, series,
                                 states_.at(ranks_of(table, series)));
     measurement.repetitions = summary.repetitions;
+    summary.row.arrivals.given_up = entry.given_up;
     measurement.rows.push_back(std::move(summary.row));
   }
   return measurement;

@@ -1,6 +1,7 @@
 #include "session/point_run.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "model/saturating.h"
 #include "result/statistics.h"
 #include "session/decorated_batch.h"
+#include "session/outcome.h"
 
 namespace openimb {
 
@@ -68,6 +70,10 @@ std::optional<Measurement> PointRun::measure() {
 // Returns whether the launch goes on.
 bool PointRun::run_batches() {
   std::vector<CompletedBatch> completed;
+  if (plan_.gated) {
+    synchronize_clocks(oldest_clock_in_passes);
+    set_arrival();
+  }
   for (;;) {
     const Next next = settings_.sampling->next(completed);
     if (next.answer == Next::Answer::time_out) throw PointFailed{time_out(point_, next.seconds_each)};
@@ -75,7 +81,7 @@ bool PointRun::run_batches() {
     if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
     const double mine = take(next.step);
     const bool timed = next.step.purpose != Purpose::warm_up;
-    completed.push_back({next.step, timed ? parts_.world.largest(mine) : 0});
+    completed.push_back({next.step, timed ? parts_.world.largest(mine) : 0, valid_});
     if (next.step.purpose == Purpose::measure) {
       seconds_each_ = completed.back().seconds / static_cast<double>(next.step.repetitions);
     }
@@ -84,8 +90,9 @@ bool PointRun::run_batches() {
 }
 
 void PointRun::begin_measuring(std::int64_t total) {
-  total_ = total;
-  if (timing() != Timing::total) repetition_seconds_.assign(static_cast<std::size_t>(total), 0.0);
+  total_ = planned_ = total;
+  const int each = plan_.gated ? stamps_each : 1;
+  if (timing() != Timing::total) repetition_seconds_.assign(static_cast<std::size_t>(each * total), 0.0);
   if (settings_.check) {
     batch_->prepare();
     wrong_ = batch_->check(total);
@@ -96,6 +103,7 @@ void PointRun::begin_measuring(std::int64_t total) {
 // Outside the timed region, as close to it as possible.
 void PointRun::begin_observing() {
   const double begun = parts_.surroundings.now();
+  if (plan_.gated) synchronize_clocks(settings_.oldest_clock);
   if (settings_.exchanges > 0) probe_before_ = open_.probe(settings_.exchanges);
   reading_ = parts_.surroundings.evidence();
   observing_seconds_ = parts_.surroundings.now() - begun;
@@ -109,6 +117,9 @@ void PointRun::end_observing() {
     observed.push_back(probe_before_);
     observed.push_back(open_.probe(settings_.exchanges));
   }
+  if (plan_.gated && settings_.oldest_clock <= 0 && !parts_.clock->synchronize()) {
+    throw PointFailed{clock_set(point_)};
+  }
   observing_seconds_ += parts_.surroundings.now() - begun;
   if (!observed.empty()) observed_ = parts_.world.gather(std::span<const double>(observed));
 }
@@ -121,10 +132,29 @@ double PointRun::take(const BatchPlan& step) {
   }
   if (step.purpose == Purpose::trial) {
     batch_->prepare();
-    return batch_->run(step.repetitions, Timing::total, {});
+    if (!plan_.gated) return batch_->run(step.repetitions, Timing::total, {});
+    std::vector<double> stamps(static_cast<std::size_t>(stamps_each * step.repetitions));
+    return at_agreed_times(step.repetitions, stamps);
   }
   std::int64_t first = 0;
   for (const BatchPlan& segment : segments_) first += segment.repetitions;
+  if (plan_.gated) {
+    double elapsed = 0;
+    const auto stamps = std::span(repetition_seconds_)
+                            .subspan(static_cast<std::size_t>(stamps_each * first),
+                                     static_cast<std::size_t>(stamps_each * step.repetitions));
+    seconds_in_all_ += timed(first, step, [&](std::int64_t, std::int64_t repetitions) {
+      const double begun = parts_.surroundings.now();
+      const double seconds = batch_->run(repetitions, timing(), stamps);
+      elapsed = parts_.surroundings.now() - begun;
+      return seconds;
+    });
+    segments_.push_back(step);
+    total_ = first + step.repetitions;
+    seconds_ = {seconds_in_all_ / static_cast<double>(total_)};
+    valid_in_all_ += valid_ = valid_among(stamps);
+    return elapsed;
+  }
   const double seconds = timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
     return batch_->run(repetitions, timing(), from_repetition(from, repetition_seconds_));
   });
@@ -203,7 +233,11 @@ Measurement PointRun::measurement() {
   times.overlapped = std::move(overlapped_);
   const bool in_turns = parts_.options.thread_level == ThreadLevel::serialized;
   if (in_turns && plan_.table.timed_threads() > 1) times.waiting = gather_by_thread(waiting_);
-  if (parts_.options.every_repetition()) times.repetition_seconds = gather_repetition_seconds();
+  if (plan_.gated) {
+    gather_arrivals(times);
+  } else if (parts_.options.every_repetition()) {
+    times.repetition_seconds = gather_repetition_seconds();
+  }
   if (settings_.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
   if (plan_.spec().overlaps() && settings_.drift) times.load_drift = drift_of_load();
   times.hints = batch_->hints();
@@ -270,8 +304,11 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
 std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
   for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
-  const std::vector<double> of_group =
-      idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_);
+  return gather_series(idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_));
+}
+
+// The series of each group, which its first rank has, at rank 0.
+std::vector<std::vector<double>> PointRun::gather_series(const std::vector<double>& of_group) {
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   std::vector<std::vector<double>> series(parts_.world.rank() == 0 ? groups.size() : 0);
   // In parts, as what rank 0 gathers at once is limited.
@@ -287,6 +324,160 @@ std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
     }
   }
   return series;
+}
+
+void PointRun::synchronize_clocks(double oldest) {
+  if (parts_.world.largest(parts_.clock->age()) < oldest) return;
+  const bool same = parts_.clock->synchronize();
+  if (settings_.synchronized) settings_.synchronized(same);
+}
+
+void PointRun::set_arrival() {
+  const ArrivalChoice choice = parts_.options.arrival.value_or(ArrivalChoice{});
+  width_ = choice.width;
+  if (choice.relative) width_ = settings_.width ? *settings_.width : choice.width * even_median();
+  open_.set_arrival({choice.pattern, width_});
+}
+
+// Returns this rank's seconds, with those of the gates.
+double PointRun::at_agreed_times(std::int64_t repetitions, std::span<double> stamps) {
+  const double begun = parts_.surroundings.now();
+  batch_->run(repetitions, Timing::at_agreed_times, stamps);
+  return parts_.surroundings.now() - begun;
+}
+
+double PointRun::even_median() {
+  constexpr double share = 0.1, most = 40;  // of the time of a sample; repetitions
+  synchronize_clocks(oldest_clock_in_passes);
+  open_.set_arrival({});
+  batch_->prepare();
+  batch_->run(1, Timing::total, {});
+  std::vector<double> stamps(stamps_each);
+  const double seconds = parts_.world.largest(at_agreed_times(1, stamps));
+  const double fitting = share * parts_.options.settings.seconds_per_sample / std::max(seconds, 1e-9);
+  const auto repetitions = static_cast<std::int64_t>(std::clamp(fitting, 1.0, most));
+  stamps.assign(static_cast<std::size_t>(stamps_each * repetitions), 0.0);
+  at_agreed_times(repetitions, stamps);
+  const double mine = figures_of(series_of(stamps)).from_last;
+  const bool first_of_group = !idle() && open_.group().rank() == 0;
+  if (parts_.world.any(first_of_group && std::isnan(mine))) {
+    throw PointFailed{
+        {.cause = Failure::Cause::unavailable,
+         .bytes = point_.bytes,
+         .detail = "no repetition with even arrival was valid, so that -arrival has no width here"}};
+  }
+  return parts_.world.largest(first_of_group ? mine : 0);
+}
+
+std::int64_t PointRun::valid_among(std::span<const double> stamps) {
+  const std::size_t repetitions = stamps.size() / stamps_each;
+  std::vector<double> late(repetitions);
+  for (std::size_t i = 0; i < repetitions; ++i) {
+    late[i] = is_late(&stamps[stamps_each * i], parts_.clock->tolerance()) ? 1 : 0;
+  }
+  const bool has_all = !idle();
+  ArrivalSeries series;
+  if (has_all) series.late = open_.group().slowest(late);
+  const bool first_of_group = has_all && open_.group().rank() == 0;
+  const double valid = static_cast<double>(first_of_group ? series.valid() : repetitions);
+  return static_cast<std::int64_t>(-parts_.world.largest(-valid));
+}
+
+// At the first rank of each group; empty elsewhere.
+ArrivalSeries PointRun::series_of(std::span<const double> stamps) {
+  if (idle()) return {};
+  const CommonClock& clock = *parts_.clock;
+  Agreement& group = open_.group();
+  std::vector<double> begun, ended, late;
+  for (std::size_t i = 0; i < stamps.size(); i += stamps_each) {
+    begun.push_back(clock.common_time(stamps[i + 1]));
+    ended.push_back(clock.common_time(stamps[i + 2]));
+    late.push_back(is_late(&stamps[i], clock.tolerance()) ? 1 : 0);
+  }
+  const auto least = [&](std::vector<double> values) {
+    const auto negated = [](double value) { return -value; };
+    std::ranges::transform(values, values.begin(), negated);
+    values = group.slowest(values);
+    std::ranges::transform(values, values.begin(), negated);
+    return values;
+  };
+  return {.first_arrival = least(begun),
+          .last_arrival = group.slowest(begun),
+          .first_exit = least(ended),
+          .last_exit = group.slowest(ended),
+          .late = group.slowest(late)};
+}
+
+void PointRun::gather_arrivals(PointTimes& times) {
+  const auto stamps = std::span(repetition_seconds_).first(static_cast<std::size_t>(stamps_each * total_));
+  const ArrivalSeries series = series_of(stamps);
+  const CommonClock& clock = *parts_.clock;
+  const double bound = idle() ? 0 : std::max(clock.bound(stamps[1]), clock.bound(stamps.back()));
+  times.clock_bound = parts_.world.largest(bound);
+  times.clock_disagreement = clock.disagreement();
+  if (parts_.options.arrival) times.arrival_width = width_;
+  times.given_up = total_ < planned_;
+  GroupArrivals mine = figures_of(series);
+  if (!idle()) find_ranks(mine, series, times.clock_bound);
+  const std::array all{mine.from_last,     mine.from_first, mine.start_skew,   mine.exit_skew,
+                       mine.valid_percent, mine.late_rank,  mine.last_out_rank};
+  const std::vector<std::vector<double>> of_ranks = parts_.world.gather(std::span<const double>(all));
+  const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
+  for (std::size_t i = 0; i < groups.size() && !of_ranks.empty(); ++i) {
+    const std::vector<double>& of = of_ranks[static_cast<std::size_t>(groups[i].front())];
+    times.arrivals.push_back({of[0], of[1], of[2], of[3], of[4], of[5], of[6]});
+  }
+  if (!parts_.options.every_repetition()) return;
+  std::vector<std::vector<double>> by_group = gather_series(series.from_last());
+  if (plan_.table.multi == Multi::each_group || by_group.size() < 2) {
+    times.repetition_seconds = std::move(by_group);
+    return;
+  }
+  const auto slowest = std::ranges::max_element(times.arrivals, {}, &GroupArrivals::from_last);
+  times.repetition_seconds = {
+      std::move(by_group[static_cast<std::size_t>(slowest - times.arrivals.begin())])};
+}
+
+// At the first rank of the group: which rank was late most often, and which one was the last to exit, by more
+// than the clock may be wrong.
+void PointRun::find_ranks(GroupArrivals& found, const ArrivalSeries& series, double bound) {
+  Agreement& group = open_.group();
+  const std::vector<int>& ranks =
+      plan_.table.grouping
+          .groups[static_cast<std::size_t>(plan_.table.grouping.group_of(parts_.world.rank()))];
+  const std::size_t repetitions = static_cast<std::size_t>(total_);
+  const CommonClock& clock = *parts_.clock;
+  std::vector<double> last = series.last_exit, late = series.late, ended(repetitions);
+  last.resize(repetitions);
+  late.resize(repetitions);
+  group.broadcast(std::span(last));
+  group.broadcast(std::span(late));
+  double late_count = 0, last_count = 0;
+  for (std::size_t i = 0; i < repetitions; ++i) {
+    const double* const stamps = &repetition_seconds_[stamps_each * i];
+    ended[i] = clock.common_time(stamps[2]);
+    if (is_late(stamps, clock.tolerance())) ++late_count;
+    if (ended[i] >= last[i] && !(late[i] > 0)) ++last_count;
+  }
+  const auto most = [&](double count) {
+    const std::vector<double> counts = group.gather(count);
+    const auto largest = std::ranges::max_element(counts);
+    return counts.empty() || !(*largest > 0) ? -1.0 : static_cast<double>(largest - counts.begin());
+  };
+  const double late_rank = most(late_count);
+  std::array chosen{most(last_count)};
+  group.broadcast(std::span<double>(chosen));
+  const bool is_chosen = group.rank() == static_cast<int>(chosen[0]);
+  const std::vector<double> before_all(repetitions, -std::numeric_limits<double>::infinity());
+  const std::vector<double> of_chosen = group.slowest(is_chosen ? ended : before_all);
+  const std::vector<double> of_others = group.slowest(is_chosen ? before_all : ended);
+  if (group.rank() != 0) return;
+  if (late_rank >= 0) found.late_rank = ranks[static_cast<std::size_t>(late_rank)];
+  const bool root_stays = !parts_.options.moves_root(plan_.spec());
+  if (chosen[0] < 0 || !root_stays || group.ranks() < 2) return;
+  if (median_difference(series, of_chosen, of_others) > bound) {
+    found.last_out_rank = ranks[static_cast<std::size_t>(chosen[0])];
+  }
 }
 
 // The drift of the load on the rank where it is largest. A rank on which the load has changed calibrates it
@@ -331,6 +522,7 @@ double PointRun::mean_of(double seconds) const {
 bool PointRun::idle() const { return plan_.table.grouping.group_of(parts_.world.rank()) < 0; }
 
 Timing PointRun::timing() const {
+  if (plan_.gated) return Timing::at_agreed_times;
   if (plan_.synchronized) return Timing::synchronized;
   return parts_.options.every_repetition() ? Timing::every_repetition : Timing::total;
 }

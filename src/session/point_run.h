@@ -41,6 +41,9 @@ struct PointFailed {
   Failure failure;
 };
 
+/// Seconds after which clocks are synchronized again between samples.
+inline constexpr double oldest_clock_in_passes = 0.1;
+
 /// How the batches of a point follow each other, and what is measured with them.
 struct PointSettings {
   std::unique_ptr<Sampling> sampling;
@@ -48,6 +51,12 @@ struct PointSettings {
   std::int64_t completed = 0;      ///< repetitions measured in earlier passes
   bool check = false;              ///< run the check pass
   bool drift = false;              ///< check the calibration of the load afterwards
+  /// With -sync_start clock. Seconds after which the clocks are synchronized again, before what is measured;
+  /// 0: always, and after it, too, where a row fails whose clocks were set.
+  double oldest_clock = 0;
+  std::function<void(bool same)> synchronized =
+      {};                            ///< told of each synchronization: whether no clock was set
+  std::optional<double> width = {};  ///< of -arrival, where that is known
   int exchanges = 0;  ///< of each of the two probes, before and after what is timed; 0: no probes
   /// By group: ranks that read the counters of its hosts; empty: those of all hosts.
   std::vector<std::vector<int>> readers = {};
@@ -62,6 +71,11 @@ class PointRun {
   /// At rank 0 with rows, on other ranks without; nothing where the launch must end and other launches may
   /// have measured at the same time. Throws PointFailed.
   std::optional<Measurement> measure();
+  /// -arrival xN: seconds from the last arrival to the last exit with even arrival, the largest of any group;
+  /// equal on all ranks. Throws PointFailed where no repetition is valid.
+  double even_median();
+  /// Measured repetitions in which no rank of any group was late; equal on all ranks.
+  std::int64_t valid() const { return valid_in_all_; }
   /// At rank 0, by row: the probes of the row's ranks.
   const std::vector<PassSample::Probes>& probes() const { return probes_; }
   /// Seconds of one measured repetition on the slowest rank; and of everything that was timed, on this rank.
@@ -88,6 +102,14 @@ class PointRun {
   void add_observations(Row& row);
   std::vector<int> ranks_of(const Row& row) const;
   std::vector<std::vector<double>> gather_repetition_seconds();
+  std::vector<std::vector<double>> gather_series(const std::vector<double>& of_group);
+  void synchronize_clocks(double oldest);
+  void set_arrival();
+  std::int64_t valid_among(std::span<const double> stamps);
+  ArrivalSeries series_of(std::span<const double> stamps);
+  void gather_arrivals(PointTimes& times);
+  void find_ranks(GroupArrivals& found, const ArrivalSeries& series, double bound);
+  double at_agreed_times(std::int64_t repetitions, std::span<double> stamps);
   double drift_of_load();
   void require_space() const;
   void require_no_error(const std::string& mine) const;
@@ -111,8 +133,13 @@ class PointRun {
   std::vector<double> seconds_;                  ///< of each segment, on this rank, per repetition
   std::vector<std::vector<double>> of_threads_;  ///< the same by thread, where there are several
   std::vector<std::vector<double>> waiting_;     ///< the part of them spent waiting, where threads take turns
-  std::vector<double> repetition_seconds_;       ///< of each repetition, where these are wanted
-  bool with_load_ = false;                       ///< computes in each repetition
+  std::vector<double> repetition_seconds_;  ///< of each repetition, or its stamps, where these are wanted
+  double width_ = 0;                        ///< of -arrival
+  std::int64_t planned_ = 0;                ///< repetitions, had enough of them been valid
+  std::int64_t valid_ = 0,
+               valid_in_all_ = 0;  ///< repetitions in which no rank was late: of the last batch, of all
+  double seconds_in_all_ = 0;      ///< measured, without what gates take
+  bool with_load_ = false;         ///< computes in each repetition
   Overlapped overlapped_;
   double seconds_each_ = 0;
   double measured_seconds_ = 0;

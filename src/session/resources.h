@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "model/arrival.h"
 #include "plan/schedule.h"
 #include "session/agreement.h"
 #include "session/batch.h"
@@ -38,6 +39,8 @@ class OpenTable {
   virtual bool resume() = 0;
   /// Puts the variables of the table's variant in force (`on`), or the library's own values again. Local.
   virtual void use_variant(bool /*on*/) {}
+  /// When ranks arrive at repetitions that begin at agreed times. Local.
+  virtual void set_arrival(const Arrival& /*arrival*/) {}
   /// Seconds of this rank for one of `exchanges` short exchanges with its neighbors in the group; NaN on idle
   /// ranks. Collective over the group.
   virtual double probe(int exchanges) = 0;

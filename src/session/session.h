@@ -15,6 +15,7 @@
 #include "result/evidence.h"
 #include "result/measurement.h"
 #include "session/agreement.h"
+#include "session/common_clock.h"
 #include "session/load.h"
 #include "session/resources.h"
 
@@ -70,6 +71,7 @@ struct SessionParts {
   Load& load;  ///< calibrated, or on first use
   Reporter& reporter;
   Surroundings& surroundings;
+  CommonClock* clock = nullptr;  ///< with -sync_start clock
 };
 
 /// Launches with options for passes, and those of IMB-FABRIC.

@@ -1007,3 +1007,68 @@ def test_conditions_that_a_log_lacks_are_one_line(imb: Imb, before: Archive) -> 
     before.add_many(content(rows, facts=facts, labels=["known"]) for rows in rows_of(6, seed=4))
     out = imb("compare", "log", "known").out
     assert "A is a log, which lacks most conditions" in out and "unknown for" not in out
+
+
+def by_clock(
+    rows: list[list[Result]], arrival: str | None, width: float | None, seconds: float = 1.0
+) -> list[Content]:
+    """Launches with -sync_start clock: what the ranks' means say is not what counts."""
+    run = ran(options={"sync_start": "clock", "arrival": arrival, "root_shift": True})
+    return [
+        content(
+            [
+                msgspec.structs.replace(
+                    one,
+                    time_max_seconds=1.0,
+                    time_from_last_arrival_seconds=seconds * (one.time_avg_seconds or 0),
+                    valid_percent=98.0,
+                    arrival_width_seconds=width,
+                )
+                for one in rows_of_launch
+            ],
+            run,
+        )
+        for rows_of_launch in rows
+    ]
+
+
+def test_rules_of_starting_are_not_compared_with_each_other(imb: Imb, before: Archive) -> None:
+    labeled = {
+        "clock": by_clock(rows_of(6, seed=3), None, None),
+        "last": by_clock(rows_of(6, seed=4), "last:50", 50e-6),
+        "slower": by_clock(rows_of(6, seed=5), "last:50", 50e-6, seconds=1.3),
+        "wider": by_clock(rows_of(6, seed=6), "last:x2", 60e-6),
+        "wide": by_clock(rows_of(6, seed=7), "last:x2", 61e-6),
+    }
+    for label, contents in labeled.items():
+        before.add_many(msgspec.structs.replace(one, labels=[label]) for one in contents)
+    for a, b in (("before", "clock"), ("clock", "last"), ("last", "wide")):
+        said = imb("compare", a, b, "--force")
+        assert said.code == 2 and "by different rules" in said.err, said.err
+    said = imb("compare", "wider", "wide")
+    assert said.code == 2 and "no row of the same arrival width" in said.err
+    assert imb("compare", "last", "slower", "--assume-stable").code == 10
+    assert imb("compare", "last", "last", "--assume-stable").code != 10
+
+
+def test_rows_with_few_valid_repetitions_are_marked(imb: Imb, archive: Archive) -> None:
+    shown = [
+        row("Bcast", 8, 1.0, time_max_seconds=1.0, valid_percent=0.0, given_up=True),
+        row(
+            "Bcast",
+            16,
+            1.0,
+            time_max_seconds=1.0,
+            valid_percent=40.0,
+            time_from_last_arrival_seconds=2e-6,
+            time_from_first_arrival_seconds=3e-6,
+            start_skew_seconds=1e-6,
+            exit_skew_seconds=1e-6,
+        ),
+    ]
+    archive.add_many([content(shown, ran(options={"sync_start": "clock"}), labels=["clock"])])
+    lines = imb("show", "clock").out.splitlines()
+    none = next(line for line in lines if line.split()[:1] == ["8"])
+    few = next(line for line in lines if line.split()[:1] == ["16"])
+    assert none.count("n/a") == 4 and "0.00 (few)" in none
+    assert "40.00 (few)" in few and "2.00" in few

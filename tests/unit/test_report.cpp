@@ -1296,6 +1296,76 @@ void thread_run(Reporter& out) {
   out.end(ended(2, 0, 0));
 }
 
+// Repetitions that begin at agreed times: a row, and one without a valid repetition.
+void clock_run(Reporter& out) {
+  RunFacts facts = example_facts();
+  facts.command_line = {"./IMB-MPI1", "-arrival", "last:50", "-show_tail", "on", "Bcast"};
+  facts.benchmarks = {"Bcast"};
+  Options options = example_options();
+  options.synchronize_each = options.show_tail = true;
+  options.sync_start = SyncStart::clock;
+  options.arrival = {.pattern = ArrivalPattern::last, .width = 50e-6};
+  out.begin(facts, options);
+  Spec spec{.name = "Bcast", .rooted = true, .shares_buffer = true};
+  spec.table = &tables::arrivals_of_pattern;
+  Table table = table_of(spec, all_of(4));
+  table.tail = true;
+  out.open_table(table);
+  Row row = row_of(1, 2, 1.5);
+  row[Figure::time_from_last] = 2e-6;
+  row[Figure::time_from_first] = 52e-6;
+  row[Figure::start_skew] = 50e-6;
+  row[Figure::exit_skew] = 1e-6;
+  row[Figure::valid_percent] = 98;
+  row[Figure::clock_bound] = 0.125e-6;
+  row[Figure::arrival_width] = 50e-6;
+  row.arrivals = {.late_rank = 2, .last_out_rank = 3};
+  row.repetition_seconds = {1e-6, 2e-6, 3e-6};
+  row.tail.emplace().fill(2e-6);
+  out.row(table, one_row(8, 1000, row));
+  Row none = row_of(100, 200, 150);
+  none[Figure::valid_percent] = 0;
+  none[Figure::clock_bound] = 0.125e-6;
+  none[Figure::arrival_width] = 50e-6;
+  none.arrivals = {.late_rank = 1, .given_up = true};
+  out.row(table, one_row(16, 100, none));
+  out.failure(table, failed(Failure::Cause::clock_set, 32, 0,
+                            "the clock of a rank was set while the row was measured"));
+  out.close_table(table);
+  out.end(ended(2, 1, 0));
+}
+
+void clock_in_passes(Reporter& out) {
+  RunFacts facts = facts_of_passes();
+  facts.command_line = {"./IMB-MPI1", "-passes", "1", "-sync_start", "clock", "Barrier"};
+  facts.benchmarks = {"Barrier"};
+  facts.ranks = {{"node1", "0-7"}, {"node2", "0-7"}, {"node3", "0-7"}};
+  Options options = example_options();
+  options.passes = Passes{.most = 1, .precision = {}, .budget = {}};
+  options.synchronize_each = true;
+  options.sync_start = SyncStart::clock;
+  out.begin(facts, options);
+  Spec spec{.name = "Barrier", .kind = Kind::synchronization, .table = &tables::arrivals_of_pattern};
+  Table table = table_of_passes(spec, all_of(3));
+  Row row = row_of(1, 2, 1.5);
+  row[Figure::time_from_last] = 2e-6;
+  row[Figure::time_from_first] = 3e-6;
+  row[Figure::start_skew] = 1e-6;
+  row[Figure::exit_skew] = 1e-6;
+  row[Figure::valid_percent] = 98;
+  row[Figure::clock_bound] = 2e-6;
+  row[Figure::clock_disagreement] = 1e-6;
+  row[Figure::arrival_width] = 0;
+  sample_of(out, table, 0, 0, row);
+  row.passes = SampleStatistics{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
+  row_of_passes(out, table, 0, 0, row);
+  Ending ending = ended(1, 0, 0);
+  ending.passes = 1;
+  ending.seconds = 0.25;
+  ending.measuring_seconds = 0.125;
+  out.end(ending);
+}
+
 // Random pairs, a halo with corners, and one pair.
 void pairs_run(Reporter& out) {
   RunFacts facts = example_facts();
@@ -1429,6 +1499,8 @@ constexpr Example examples[] = {{"complete.jsonl", complete_run},
                                 {"variants.jsonl", alternating_run},
                                 {"partitioned.jsonl", partitioned_run},
                                 {"threads.jsonl", thread_run},
+                                {"clock.jsonl", clock_run},
+                                {"passes-clock.jsonl", clock_in_passes},
                                 {"pairs.jsonl", pairs_run},
                                 {"fabric.jsonl", fabric_run},
                                 {"gpu.jsonl", gpu_run}};

@@ -119,7 +119,7 @@ def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str,
     """Times of the rows on both sides: of each row the first of TIMES that every launch with this row has, or else the first that both
     sides have. So completion time is never compared with the mean over ranks. The last item has the rows that are judged by another
     time although some launch has their completion time."""
-    figures = {name: tuple(_matrix(side, keys, METRICS[name]) for side in (a, b)) for name in TIMES}
+    figures = {name: tuple(_matrix(side, keys, _take(name)) for side in (a, b)) for name in TIMES}
     present = {name: [np.isfinite(values) for values in both] for name, both in figures.items()}
     any_time = [np.logical_or.reduce([present[name][side] for name in TIMES]) for side in (0, 1)]
     times = [np.full_like(figures[TIMES[0]][side], np.nan) for side in (0, 1)]
@@ -143,6 +143,13 @@ def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str,
         if chosen != TIMES[0] and any(present[TIMES[0]][side][:, column].any() for side in (0, 1)):
             by_other.setdefault(chosen, []).append(key)
     return times[0], times[1], by_other
+
+
+def _take(name: str) -> Callable[[Result], float | None]:
+    """A time of rows; those whose repetitions begin at agreed times have one."""
+    if name == TIMES[0]:
+        return lambda row: row.completion_seconds
+    return lambda row: None if row.by_clock else METRICS[name](row)
 
 
 def _matrix(side: Side, keys: list[Key], take: Callable[[Result], float | None]) -> Values:

@@ -231,7 +231,7 @@ def _row(key: Key, launches: Sequence[Launch], figures: Figures) -> RowParts:
 def _time(row: Result) -> float | None:
     """Seconds, above 0; in passes the time that the interval is of."""
     if row.passes:
-        time = row.time_max_seconds if row.time_overlapped_seconds is None else row.time_overlapped_seconds
+        time = row.completion_seconds if row.time_overlapped_seconds is None else row.time_overlapped_seconds
     else:
         time = METRICS["time"](row)
     return time if time is not None and 0 < time < math.inf else None

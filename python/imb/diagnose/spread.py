@@ -18,8 +18,8 @@ def rank_spread(case: Case) -> Iterator[Finding]:
     """Times of a row differ widely over ranks."""
     limit = case.thresholds.rank_spread
     for curve in case.curves:
-        least = curve.numbers(lambda row: row.time_min_seconds)
-        most = curve.numbers(lambda row: row.time_max_seconds)
+        least = curve.numbers(lambda row: None if row.by_clock else row.time_min_seconds)
+        most = curve.numbers(lambda row: None if row.by_clock else row.time_max_seconds)
         ratios = nanmedian(most / np.where(least > 0, least, np.nan))
         # A collective of 0 bytes moves no message: how quickly it returns shows nothing about communication.
         moved = np.array([key.bytes != 0 or curve.transfer for key in curve.keys])
@@ -62,6 +62,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
         for row in (row for rows in curve.rows for row in rows if row is not None):
             if (
                 row.slowest_rank is None
+                or row.by_clock
                 or not row.bytes
                 or not row.time_avg_seconds
                 or not row.time_max_seconds

@@ -146,7 +146,10 @@ def _quantile(name: str) -> Callable[[Result], float | None]:
 
 
 def time_of(row: Result | Sample) -> float | None:
-    """The mean over ranks; of overlap tables the time with the load; of a table that has rates only, X / rate."""
+    """The mean over ranks; of overlap tables the time with the load; of a table that has rates only, X / rate; where repetitions
+    begin at agreed times, from the last arrival to the last exit."""
+    if row.valid_percent is not None:
+        return row.time_from_last_arrival_seconds
     for value in (row.time_avg_seconds, row.time_max_seconds, row.time_overlapped_seconds):
         if value is not None:
             return value
@@ -155,7 +158,7 @@ def time_of(row: Result | Sample) -> float | None:
 
 def completion_time_of(row: Result) -> float | None:
     """The time of the slowest rank, or what comes closest to it."""
-    return row.time_max_seconds if row.time_max_seconds is not None else time_of(row)
+    return row.completion_seconds if row.completion_seconds is not None else time_of(row)
 
 
 def bytes_counted(row: Result) -> float | None:

@@ -55,6 +55,7 @@ Cause: TypeAlias = Literal[
     "io_error",
     "over_budget",
     "no_answer",
+    "clock_set",
 ]
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
 # What an option takes on the command line: on and off are booleans; None: nothing is in force.
@@ -340,6 +341,14 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
     time_cpu_seconds: OrAbsent[float] = None
     overlap_percent: OrAbsent[float] = None
     early_bird_share: OrAbsent[float] = None
+    time_from_last_arrival_seconds: OrAbsent[float] = None
+    time_from_first_arrival_seconds: OrAbsent[float] = None
+    start_skew_seconds: OrAbsent[float] = None
+    exit_skew_seconds: OrAbsent[float] = None
+    valid_percent: OrAbsent[float] = None
+    clock_disagreement_seconds: OrAbsent[float] = None
+    clock_bound_seconds: OrAbsent[float] = None
+    arrival_width_seconds: OrAbsent[float] = None
     bytes_per_second: OrAbsent[float] = None
     messages_per_second: OrAbsent[float] = None
     defects: OrAbsent[int] = None
@@ -387,6 +396,14 @@ class Result(Place, kw_only=True, tag_field="record", tag="result"):
     overlap_percent: OrAbsent[float] = None
     early_bird_share: OrAbsent[float] = None
     load_drift: OrAbsent[float] = None
+    time_from_last_arrival_seconds: OrAbsent[float] = None
+    time_from_first_arrival_seconds: OrAbsent[float] = None
+    start_skew_seconds: OrAbsent[float] = None
+    exit_skew_seconds: OrAbsent[float] = None
+    valid_percent: OrAbsent[float] = None
+    clock_disagreement_seconds: OrAbsent[float] = None
+    clock_bound_seconds: OrAbsent[float] = None
+    arrival_width_seconds: OrAbsent[float] = None
     bytes_per_second: OrAbsent[float] = None
     messages_per_second: OrAbsent[float] = None
     defects: OrAbsent[int] = None
@@ -395,7 +412,20 @@ class Result(Place, kw_only=True, tag_field="record", tag="result"):
     evidence: OrAbsent[Evidence] = None
     hints: OrAbsent[dict[str, str]] = None
     quantiles: OrAbsent[dict[str, float | None]] = None
+    late_rank: OrAbsent[int] = None
+    last_out_rank: OrAbsent[int] = None
+    given_up: OrAbsent[bool] = None
     line: OrAbsent[int] = None
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether repetitions began at agreed times. The ranks' means then count repetitions that are not valid, too."""
+        return self.valid_percent is not None
+
+    @property
+    def completion_seconds(self) -> float | None:
+        """Until the slowest rank has completed: its mean, or the time from the last arrival to the last exit."""
+        return self.time_from_last_arrival_seconds if self.by_clock else self.time_max_seconds
 
     @property
     def half_width(self) -> float | None:

@@ -154,6 +154,9 @@ def _take_statements(facts: Mapping[str, str], run: Run, options: dict[str, Opti
     for title, option in (("Sends", "send_mode"), ("Completion of transfers", "sync_mode")):
         if match := re.match(rf"-{option} (\S+)", facts.get(title, "")):
             options[option] = match[1]
+    for option in ("sync_start", "arrival"):
+        if match := re.search(rf"-{option} (\S+)", facts.get("Start of repetitions", "")):
+            options[option] = match[1]
     if match := re.match(r"-layout (\S+)", facts.get("Messages", "")):
         options["layout"] = match[1]
     if match := re.fullmatch(r"were written by rank \+ (\d{1,9})", facts.get("Files that are read", "")):

@@ -20,6 +20,7 @@ CAUSES: tuple[tuple[str, Cause], ...] = (
     ("io-error", "io_error"),
     ("over-budget", "over_budget"),
     ("no-answer", "no_answer"),
+    ("clock-set", "clock_set"),
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")

@@ -19,7 +19,11 @@ def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | Non
     rate = any(result.bytes_per_second for result in table.results)
     points = []
     for result in table.results:
-        value = result.bytes_per_second if rate else result.time_max_seconds or result.time_avg_seconds
+        value = (
+            result.bytes_per_second
+            if rate
+            else result.completion_seconds or (0.0 if result.by_clock else result.time_avg_seconds)
+        )
         value = (value or 0.0) * (1e-6 if rate else 1e6)
         if result.bytes and LEAST < value < MOST:
             points.append((result.bytes, value))

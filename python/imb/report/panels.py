@@ -250,7 +250,7 @@ def _pass_intervals(
     for key, figure in zip(keys, middle, strict=True):
         row = launch.rows.get(key)
         interval = row.passes.interval_seconds if row and row.passes else None
-        time = (row.time_max_seconds if row else None) or 0.0
+        time = (row.completion_seconds if row else None) or 0.0
         if figure is None or interval is None or time <= 0 or interval[0] <= 0:
             intervals.append((None, None))
             continue

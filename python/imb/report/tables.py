@@ -33,6 +33,14 @@ _COLUMNS: tuple[tuple[str, str, float | None], ...] = (
     ("half_width", "± %", 100),
     ("defects", "defects", None),
 )
+# Of repetitions that begin at agreed times: a row without a valid one has the figure, but not its value.
+_OF_VALID = (
+    "time_from_last_arrival_seconds",
+    "time_from_first_arrival_seconds",
+    "start_skew_seconds",
+    "exit_skew_seconds",
+)
+_FEW = 50  # percent of valid repetitions, below which a row is marked
 _SEEN = 4  # ranks and interfaces that are named
 
 
@@ -56,19 +64,13 @@ def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> l
             column
             for column in _COLUMNS
             if any(
-                getattr(row, column[0]) is not None or (column[0] == "half_width" and row.passes)
+                getattr(row, column[0]) is not None
+                or (column[0] == "half_width" and row.passes)
+                or (column[0] in _OF_VALID and row.by_clock)
                 for row in rows
             )
         ]
-        cells = [
-            [
-                NOT_KNOWN
-                if field == "half_width" and row.passes and not known_width(row.half_width)
-                else _cell(getattr(row, field), factor)
-                for field, _, factor in columns
-            ]
-            for row in rows[:most]
-        ]
+        cells = [[_cell_of(row, field, factor) for field, _, factor in columns] for row in rows[:most]]
         headings = [heading for _, heading, _ in columns]
         if "t_min µs" not in headings:  # the classic table's t
             headings = ["t µs" if heading == "t_max µs" else heading for heading in headings]
@@ -178,6 +180,15 @@ def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:
     if failures:
         parts.append("\n".join(["### Not measured", "", *(f"- {escaped(line)}" for line in failures)]))
     return "\n\n".join(parts) + "\n"
+
+
+def _cell_of(row: Result, field: str, factor: float | None) -> str:
+    value = getattr(row, field)
+    unknown_width = field == "half_width" and row.passes and not known_width(row.half_width)
+    if unknown_width or (field in _OF_VALID and row.by_clock and value is None):
+        return NOT_KNOWN
+    few = field == "valid_percent" and value is not None and value < _FEW
+    return _cell(value, factor) + (" (few)" if few else "")
 
 
 def _cell(value: float | int | None, factor: float | None) -> str:

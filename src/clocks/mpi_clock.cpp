@@ -1,0 +1,194 @@
+#include "clocks/mpi_clock.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <functional>
+
+#include "clocks/tree.h"
+#include "clocks/waiting.h"
+#include "system/clock_identity.h"
+#include "system/sleep.h"
+
+namespace openimb {
+
+namespace {
+
+constexpr int sweeps = 9;  // of the first synchronization
+constexpr double first_span = 0.2;
+constexpr int usual_exchanges = 8, most_exchanges = 100;
+constexpr double good_width = 1.5;  // of the best one
+constexpr int readings = 50;
+constexpr int clock_tag = 31001;
+
+std::int64_t system_nanoseconds() {
+  using std::chrono::nanoseconds;
+  return std::chrono::duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+MpiClock::MpiClock(const Communicator& world, Agreement& ranks, bool shares, Now clock)
+    : comm_(Communicator::duplicate(world.handle())), ranks_(ranks), now_(clock), base_(clock()) {
+  tick_ = ranks_.largest(measured_tick(clock));
+  find_hosts(shares);
+}
+
+double MpiClock::of_system() const { return static_cast<double>(system_nanoseconds() - system_base_) * 1e-9; }
+
+void MpiClock::find_hosts(bool shares) {
+#ifdef OPENIMB_SMPI  // all simulated hosts have one system
+  shares = false;
+#endif
+  const std::string mine = shares ? system::clock_identity() : "";
+  std::uint64_t hash = mine.empty() ? 0 : std::hash<std::string>{}(mine) | 1;
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(comm_.size()));
+  MPI_Gather(&hash, 8, MPI_BYTE, all.data(), 8, MPI_BYTE, 0, comm_.handle());
+  MPI_Bcast(all.data(), static_cast<int>(8 * all.size()), MPI_BYTE, 0, comm_.handle());
+  std::vector<int> first(all.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto same =
+        all[rank] == 0 ? all.begin() + static_cast<std::ptrdiff_t>(rank) : std::ranges::find(all, all[rank]);
+    first[rank] = static_cast<int>(same - all.begin());
+    if (first[rank] == static_cast<int>(rank)) leaders_.push_back(static_cast<int>(rank));
+  }
+  const int me = comm_.rank(), leader = first[static_cast<std::size_t>(me)];
+  if (leader == me) index_ = static_cast<int>(std::ranges::find(leaders_, me) - leaders_.begin());
+  const bool has_hosts = leaders_.size() < all.size();
+  if (has_hosts) {
+    Communicator host = comm_.split(leader, me);
+    if (host.size() > 1) host_ = std::move(host);
+  }
+  if (!host_.contains_me()) return;
+  system_base_ = system_nanoseconds();
+  MPI_Bcast(&system_base_, 8, MPI_BYTE, 0, host_.handle());
+}
+
+bool MpiClock::synchronize() {
+  const bool same = !begun_ || !ranks_.any(!compare_all());
+  if (!begun_ || !same) {
+    parent_ = system_ = {};
+    narrowest_ = std::numeric_limits<double>::infinity();
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      if (sweep > 0) system::pause_for(first_span / (sweeps - 1));
+      compare_all();
+    }
+    begun_ = true;
+  }
+  const double off = ranks_.largest(compare_off_tree());
+  disagreement_ = off < 0 ? std::numeric_limits<double>::quiet_NaN() : off;
+  last_ = now();
+  return same;
+}
+
+// From the root outwards, in as many rounds as the tree is deep. False where this rank's clock, or that of
+// its reference, was set.
+bool MpiClock::compare_all() {
+  bool same = true;
+  const int count = static_cast<int>(leaders_.size());
+  if (index_ == 0) past_ = onwards_ = ClockMap{.until = own()};
+  if (index_ >= 0) {
+    for (int stride = first_stride(count); stride > 0; stride /= 2) {
+      if (index_ % (2 * stride) == stride) same = ask(index_ - stride);
+      if (index_ % (2 * stride) == 0 && index_ + stride < count) answer(index_ + stride);
+    }
+  }
+  return compare_on_host() && same;
+}
+
+MpiClock::Maps MpiClock::maps_through(const OffsetHistory& history, const Maps& reference) const {
+  return {history.between().then(reference.past), history.onwards().then(reference.onwards)};
+}
+
+bool MpiClock::ask(int index) {
+  Maps reference;
+  const OffsetBounds bounds = exchange(index, true, false, &reference);
+  narrowest_ = std::min(narrowest_, bounds.width());
+  const bool same = parent_.add(bounds.widened(tick_));
+  const Maps mine = maps_through(parent_, reference);
+  past_ = mine.past;
+  onwards_ = mine.onwards;
+  return same;
+}
+
+void MpiClock::answer(int index) {
+  Maps mine{past_, onwards_};
+  exchange(index, false, false, &mine);
+}
+
+// Exchanges with a leader. The one that asks announces its last request; answers have the stamps and the maps
+// of the other. Both are equally long: the time of a longer message would count as an offset.
+OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, Maps* maps) {
+  struct Message {
+    double last = 0, received = 0, sent = 0;
+    Maps maps;
+  };
+  constexpr int length = 15;
+  static_assert(sizeof(Message) == length * sizeof(double));
+  const int partner = leaders_[static_cast<std::size_t>(index)];
+  const auto stamp = [&] { return in_common_time ? common_time(now()) : own(); };
+  const auto send = [&](const Message& message) {
+    MPI_Send(&message, length, MPI_DOUBLE, partner, clock_tag, comm_.handle());
+    ++messages_;
+  };
+  const auto receive = [&](Message& message) {
+    MPI_Recv(&message, length, MPI_DOUBLE, partner, clock_tag, comm_.handle(), MPI_STATUS_IGNORE);
+  };
+  Message request, answer;
+  OffsetBounds bounds;
+  if (!asks) {
+    if (maps != nullptr) answer.maps = *maps;
+    while (request.last == 0) {
+      receive(request);
+      answer.received = stamp();
+      answer.sent = stamp();
+      send(answer);
+    }
+    return bounds;
+  }
+  for (int i = 1; request.last == 0; ++i) {
+    const bool good = in_common_time || bounds.width() <= good_width * narrowest_ || std::isinf(narrowest_);
+    request.last = (i >= usual_exchanges && good) || i == most_exchanges ? 1 : 0;
+    const double sent = stamp();
+    send(request);
+    receive(answer);
+    bounds.include(sent, answer.received, answer.sent, stamp());
+  }
+  if (maps != nullptr) *maps = answer.maps;
+  return bounds;
+}
+
+// No messages but the map from the system's clock to the common time.
+bool MpiClock::compare_on_host() {
+  if (!host_.contains_me()) return true;
+  const bool leads = index_ >= 0;
+  OffsetBounds bounds;
+  for (int i = 0; i < readings; ++i) {
+    const double before = leads ? of_system() : own();
+    const double between = leads ? own() : of_system();
+    bounds.include(before, between, between, leads ? of_system() : own());
+  }
+  const bool same = system_.add(bounds.widened(tick_));
+  Maps of_host;
+  if (leads) of_host = maps_through(system_, {past_, onwards_});
+  MPI_Bcast(&of_host, 12, MPI_DOUBLE, 0, host_.handle());
+  if (!leads) {
+    const Maps mine = maps_through(system_, of_host);
+    past_ = mine.past;
+    onwards_ = mine.onwards;
+  }
+  return same;
+}
+
+// The difference of common times between leaders that are no neighbors in the tree; -1 where this rank has no
+// such one.
+double MpiClock::compare_off_tree() {
+  if (index_ < 0) return -1;
+  const auto partner = partner_off_tree(index_, static_cast<int>(leaders_.size()));
+  if (!partner) return -1;
+  const OffsetBounds bounds = exchange(*partner, index_ % 2 == 1, true, nullptr);
+  return index_ % 2 == 1 ? std::abs(bounds.least + bounds.most) / 2 : -1;
+}
+
+}  // namespace openimb

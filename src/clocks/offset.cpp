@@ -1,0 +1,155 @@
+#include "clocks/offset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace openimb {
+
+namespace {
+
+// Clocks that drift more are broken; NTP slews by half of it.
+constexpr double largest_drift = 1e-3;
+// The drift itself changes with temperature and with corrections by NTP.
+constexpr double largest_change_of_drift = 10e-6;
+constexpr double change_per_second = 1e-8;  // of the drift, as long as nothing corrects it
+constexpr double longest_history = 20;      // seconds, over which the drift is taken to be constant
+constexpr std::size_t most_kept = 48;
+
+// What earlier exchanges show of a line through the last ones: less, as the drift changes.
+OffsetBounds aged(const OffsetBounds& bounds, double now) {
+  const double age = now - bounds.at;
+  return bounds.widened(change_per_second * age * age / 2);
+}
+
+}  // namespace
+
+void OffsetBounds::include(double sent, double other_received, double other_sent, double received) {
+  at = received;
+  least = std::max(least, sent - other_received);
+  most = std::min(most, received - other_sent);
+}
+
+ClockMap ClockMap::then(const ClockMap& next) const {
+  const double middle = (*this)(from);
+  return {.from = from,
+          .offset = offset + next.offset + next.drift * (middle - next.from),
+          .drift = drift + next.drift * (1 - drift),
+          .until = until,
+          .bound = bound + next.bound_at((*this)(until)),
+          .growth = growth + next.growth};
+}
+
+bool OffsetHistory::add(const OffsetBounds& bounds) {
+  if (!bounds_.empty()) {
+    const double after = bounds.at - bounds_.back().at;
+    const double change = largest_change_of_drift * std::max(0.0, after);
+    const std::optional<Range> expected = offsets_at(bounds.at);
+    if (expected->least - change > bounds.most || bounds.least > expected->most + change) {
+      bounds_.assign(1, bounds);
+      return false;
+    }
+  }
+  bounds_.push_back(bounds);
+  // Where no line fits to all, the drift has changed.
+  while (bounds_.size() > 1 && (!drifts() || bounds.at - bounds_.front().at > longest_history)) {
+    bounds_.erase(bounds_.begin());
+  }
+  if (bounds_.size() > most_kept) forget_some();
+  return true;
+}
+
+// Every second one of the older half: the ends decide about drift and offset.
+void OffsetHistory::forget_some() {
+  std::vector<OffsetBounds> kept;
+  for (std::size_t i = 0; i < bounds_.size(); ++i) {
+    if (i >= bounds_.size() / 2 || i % 2 == 0) kept.push_back(bounds_[i]);
+  }
+  bounds_ = std::move(kept);
+}
+
+// The slopes of lines through all bounds: each pair of bounds limits them, and by Helly's theorem no more
+// than pairs do.
+std::optional<OffsetHistory::Range> OffsetHistory::drifts() const {
+  Range range{-largest_drift, largest_drift};
+  for (std::size_t i = 0; i < bounds_.size(); ++i) {
+    const OffsetBounds before = aged(bounds_[i], bounds_.back().at);
+    for (std::size_t k = i + 1; k < bounds_.size(); ++k) {
+      const OffsetBounds after = aged(bounds_[k], bounds_.back().at);
+      const double seconds = after.at - before.at;
+      if (seconds > 0) {
+        range.most = std::min(range.most, (after.most - before.least) / seconds);
+        range.least = std::max(range.least, (after.least - before.most) / seconds);
+      } else if (after.most < before.least || before.most < after.least) {
+        return std::nullopt;
+      }
+    }
+  }
+  if (range.least > range.most) return std::nullopt;
+  return range;
+}
+
+// The values at `time` of lines through all bounds. A line is its value there and its slope; each bound at a
+// distance limits the slope by the value, from above and from below. Where a limit from below meets one from
+// above, the value is at its limit.
+std::optional<OffsetHistory::Range> OffsetHistory::offsets_at(double time) const {
+  struct Limit {
+    double at_zero, per_offset;  // of the slope: at_zero + per_offset * value
+  };
+  std::vector<Limit> lower{{-largest_drift, 0}}, upper{{largest_drift, 0}};
+  Range range{-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  for (const OffsetBounds& measured : bounds_) {
+    const OffsetBounds bounds = aged(measured, bounds_.back().at);
+    const double distance = bounds.at - time;
+    if (distance == 0) {
+      range.least = std::max(range.least, bounds.least);
+      range.most = std::min(range.most, bounds.most);
+      continue;
+    }
+    const Limit by_most{bounds.most / distance, -1 / distance},
+        by_least{bounds.least / distance, -1 / distance};
+    (distance > 0 ? upper : lower).push_back(by_most);
+    (distance > 0 ? lower : upper).push_back(by_least);
+  }
+  for (const Limit& low : lower) {
+    for (const Limit& high : upper) {
+      const double per_offset = low.per_offset - high.per_offset, gap = high.at_zero - low.at_zero;
+      if (per_offset > 0) range.most = std::min(range.most, gap / per_offset);
+      if (per_offset < 0) range.least = std::max(range.least, gap / per_offset);
+      if (per_offset == 0 && gap < 0) return std::nullopt;
+    }
+  }
+  if (range.least > range.most) {
+    // Rounding, where the bounds leave one line.
+    const double middle = (range.least + range.most) / 2;
+    return Range{middle, middle};
+  }
+  return range;
+}
+
+// What is possible at a time is convex over time, so that the error is largest at one of the ends.
+ClockMap OffsetHistory::between() const {
+  const ClockMap last = onwards();
+  if (bounds_.size() < 2) return last;
+  const double from = bounds_[bounds_.size() - 2].at, until = bounds_.back().at;
+  const Range first = offsets_at(from).value(), second = offsets_at(until).value();
+  if (!(until > from)) return last;
+  ClockMap map{.from = from, .offset = (first.least + first.most) / 2, .until = until};
+  map.drift = ((second.least + second.most) / 2 - map.offset) / (until - from);
+  map.bound = std::max(first.most - first.least, second.most - second.least) / 2;
+  map.growth = std::max(drifts()->most - map.drift, map.drift - drifts()->least);
+  return map;
+}
+
+ClockMap OffsetHistory::onwards() const {
+  const double from = bounds_.back().at;
+  const Range now = offsets_at(from).value(), drift = drifts().value();
+  return {.from = from,
+          .offset = (now.least + now.most) / 2,
+          .drift = (drift.least + drift.most) / 2,
+          .until = from,
+          .bound = (now.most - now.least) / 2,
+          .growth = (drift.most - drift.least) / 2};
+}
+
+}  // namespace openimb

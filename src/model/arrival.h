@@ -1,0 +1,67 @@
+// When the ranks begin a repetition: -sync_start, -arrival.
+#pragma once
+
+#include <cstdint>
+
+#include "model/random.h"
+#include "model/words.h"
+
+namespace openimb {
+
+/// -sync_start: what lets the ranks begin a synchronized repetition.
+enum class SyncStart { barrier, clock };
+template <>
+inline constexpr Words<2> words_of<SyncStart> = {"barrier", "clock"};
+
+/// -arrival: which ranks arrive late at a repetition. Ranks count from the root, which is rank 0.
+enum class ArrivalPattern { even, first, last, ascending, random };
+template <>
+inline constexpr Words<5> words_of<ArrivalPattern> = {"even", "first", "last", "ascending", "random"};
+
+/// A pattern, and how long after the first rank the last one arrives.
+struct Arrival {
+  ArrivalPattern pattern = ArrivalPattern::even;
+  double width = 0;  ///< seconds
+};
+
+/// -arrival as given. `relative`: the width is in units of the time that the operation takes with even
+/// arrival.
+struct ArrivalChoice {
+  ArrivalPattern pattern = ArrivalPattern::even;
+  double width = 0;
+  bool relative = false;
+};
+
+/// A number from 0 to 1, the same in every launch.
+inline double random_share(std::int64_t repetition, int rank) {
+  constexpr std::int64_t rounds = 1 << 30;
+  SplitMix of_round = random_round(default_seed, static_cast<int>(repetition % rounds));
+  SplitMix of_rank(of_round.next() + static_cast<std::uint64_t>(rank) * SplitMix::step);
+  return static_cast<double>(of_rank.next() >> 11) * 0x1p-53;
+}
+
+/// Seconds from the agreed start to the arrival of a rank.
+inline double delay_of(const Arrival& arrival, int rank, int ranks, std::int64_t repetition) {
+  switch (arrival.pattern) {
+    case ArrivalPattern::first:
+      return rank == 0 ? arrival.width : 0;
+    case ArrivalPattern::last:
+      return rank == ranks - 1 ? arrival.width : 0;
+    case ArrivalPattern::ascending:
+      return ranks > 1 ? arrival.width * rank / (ranks - 1) : 0;
+    case ArrivalPattern::random:
+      return arrival.width * random_share(repetition, rank);
+    case ArrivalPattern::even:
+      break;
+  }
+  return 0;
+}
+
+/// A row is given up after so many repetitions where fewer than half of them are valid.
+inline constexpr std::int64_t repetitions_to_give_up = 100;
+inline constexpr double least_valid_share = 0.5;
+constexpr bool too_few_are_valid(std::int64_t valid, std::int64_t of) {
+  return static_cast<double>(valid) < least_valid_share * static_cast<double>(of);
+}
+
+}  // namespace openimb

@@ -1,0 +1,228 @@
+// Offsets between clocks, the tree in which they are compared, the slack before a start, and what repetitions
+// that begin at agreed times show. Clocks are functions of a true time, so that every error is known.
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "clocks/offset.h"
+#include "clocks/slack.h"
+#include "clocks/tree.h"
+#include "model/arrival.h"
+#include "plan/sampling.h"
+#include "result/arrivals.h"
+#include "result/passes.h"
+
+using namespace openimb;
+
+namespace {
+
+/// A clock that is off and drifts.
+struct FakeClock {
+  double offset = 0, drift = 0;
+  double operator()(double truth) const { return truth + offset + drift * truth; }
+};
+
+/// Exchanges at a true time, with a latency in each direction and noise on it.
+OffsetBounds exchanged(const FakeClock& own, const FakeClock& other, double truth, double there, double back,
+                       std::mt19937& noise, double jitter = 0.3e-6) {
+  std::exponential_distribution<double> more(1 / jitter);
+  OffsetBounds bounds;
+  for (int i = 0; i < 8; ++i) {
+    const double sent = truth, arrived = sent + there + more(noise),
+                 back_again = arrived + back + more(noise);
+    bounds.include(own(sent), other(arrived), other(arrived), own(back_again));
+    truth = back_again;
+  }
+  return bounds;
+}
+
+double error_of(const ClockMap& map, const FakeClock& own, const FakeClock& other, double truth) {
+  return std::abs(map(own(truth)) - other(truth));
+}
+
+}  // namespace
+
+TEST_CASE("the error of an estimate is within its bound, between exchanges and long after them") {
+  std::mt19937 noise(1);
+  for (const double drift : {50e-6, -50e-6, 0.0}) {
+    for (const double back : {1e-6, 5e-6}) {
+      const FakeClock own{1, drift}, other{-1, -drift};
+      OffsetHistory history;
+      for (int i = 0; i <= 8; ++i) REQUIRE(history.add(exchanged(own, other, 0.025 * i, 1e-6, back, noise)));
+      const ClockMap between = history.between(), onwards = history.onwards();
+      for (const double truth : {0.18, 0.19, 0.2}) {
+        CHECK(error_of(between, own, other, truth) <= between.bound_at(own(truth)));
+      }
+      for (const double after : {0.0, 1.0, 10.0}) {
+        CHECK(error_of(onwards, own, other, 0.201 + after) <= onwards.bound_at(own(0.201 + after)));
+      }
+      CHECK(onwards.bound < 4e-6);
+      CHECK(onwards.bound_at(own(10)) < 400e-6);
+      CHECK(own(onwards.inverse(onwards(0.5))) == Approx(own(0.5)));
+    }
+  }
+}
+
+TEST_CASE("a longer span of exchanges narrows the bound") {
+  std::mt19937 noise(2);
+  const FakeClock own{1, 50e-6}, other{};
+  OffsetHistory history;
+  for (int i = 0; i <= 8; ++i) history.add(exchanged(own, other, 0.025 * i, 1e-6, 1e-6, noise));
+  const double before = history.onwards().growth;
+  REQUIRE(history.add(exchanged(own, other, 10, 1e-6, 1e-6, noise)));
+  CHECK(history.onwards().growth < before / 20);
+  CHECK(error_of(history.onwards(), own, other, 20) <= history.onwards().bound_at(own(20)));
+}
+
+TEST_CASE("a clock that was set contradicts the history, which begins anew") {
+  std::mt19937 noise(3);
+  const FakeClock other{};
+  FakeClock own{1, 50e-6};
+  OffsetHistory history;
+  for (int i = 0; i <= 8; ++i) history.add(exchanged(own, other, 0.025 * i, 1e-6, 1e-6, noise));
+  own.offset += 50e-6;
+  CHECK_FALSE(history.add(exchanged(own, other, 0.3, 1e-6, 1e-6, noise)));
+  CHECK(error_of(history.onwards(), own, other, 0.3) <= history.onwards().bound);
+  CHECK(history.add(exchanged(own, other, 0.32, 1e-6, 1e-6, noise)));
+}
+
+TEST_CASE("a drift that changes slowly does not look like a clock that was set") {
+  std::mt19937 noise(4);
+  const FakeClock other{};
+  FakeClock own{1, 10e-6};
+  OffsetHistory history;
+  double truth = 0;
+  for (int i = 0; i < 400; ++i, truth += 0.1) {
+    own.drift += 1e-9;  // without a jump of the time
+    own.offset -= 1e-9 * truth;
+    REQUIRE(history.add(exchanged(own, other, truth, 1e-6, 1e-6, noise)));
+    CHECK(error_of(history.onwards(), own, other, truth) <= history.onwards().bound);
+  }
+}
+
+TEST_CASE("bounds are widened by ticks, and hold for readings that are rounded") {
+  std::mt19937 noise(5);
+  for (const double tick : {1e-6, 10e-6}) {
+    const FakeClock own{1, 50e-6}, other{-1, -50e-6};
+    const auto read = [tick](double time) { return std::floor(time / tick) * tick; };
+    OffsetHistory history;
+    for (int i = 0; i <= 8; ++i) {
+      OffsetBounds bounds;
+      double truth = 0.025 * i;
+      for (int k = 0; k < 8; ++k, truth += 2e-6) {
+        bounds.include(read(own(truth)), read(other(truth + 1e-6)), read(other(truth + 1e-6)),
+                       read(own(truth + 2e-6)));
+      }
+      REQUIRE(history.add(bounds.widened(tick)));
+    }
+    for (const double truth : {0.2001, 1.2, 10.2}) {
+      const ClockMap map = history.onwards();
+      const double reading = read(own(truth));
+      CHECK(std::abs(map(reading) - other(truth)) <= map.bound_at(reading) + tick);
+    }
+  }
+}
+
+TEST_CASE("maps follow each other: bounds add up") {
+  const ClockMap first{.from = 1, .offset = 0.5, .drift = 1e-5, .until = 2, .bound = 1e-6, .growth = 1e-7};
+  const ClockMap second{.from = 1, .offset = -2, .drift = -3e-5, .until = 2, .bound = 2e-6, .growth = 2e-7};
+  const ClockMap both = first.then(second);
+  for (const double time : {0.0, 1.5, 7.0}) CHECK(both(time) == Approx(second(first(time))).epsilon(1e-12));
+  CHECK(both.bound == Approx(3e-6));
+  CHECK(both.growth == Approx(3e-7));
+}
+
+TEST_CASE(
+    "the tree has every rank once, its parent has been served before, and partners off the tree share no "
+    "edge") {
+  for (const int count : {1, 2, 3, 7, 64, 256, 1000}) {
+    std::vector<int> round(static_cast<std::size_t>(count), 0);
+    int served = 1, rounds = 0;
+    for (int stride = first_stride(count); stride > 0; stride /= 2) {
+      ++rounds;
+      for (int i = stride; i < count; i += 2 * stride) {
+        CHECK(parent_in_tree(i) == i - stride);
+        const int of_parent = round[static_cast<std::size_t>(i - stride)];
+        CHECK((i == stride || of_parent > 0 || i - stride == 0));
+        CHECK(of_parent < rounds);
+        round[static_cast<std::size_t>(i)] = rounds;
+        ++served;
+      }
+    }
+    CHECK(served == count);
+    CHECK(rounds == static_cast<int>(count > 1 ? std::bit_width(static_cast<unsigned>(count - 1)) : 0));
+    for (int i = 0; i < count; ++i) {
+      const auto partner = partner_off_tree(i, count);
+      if (!partner) continue;
+      CHECK(partner_off_tree(*partner, count) == i);
+      CHECK(parent_in_tree(i) != *partner);
+      CHECK(parent_in_tree(*partner) != i);
+    }
+  }
+}
+
+TEST_CASE("the slack is some times what agreeing takes, whatever disturbs it now and then") {
+  Slack slack;
+  for (int i = 0; i < 1000; ++i) slack.observe(i % 50 == 49 ? 4e-3 : 2e-6, false);
+  CHECK(slack.seconds() >= 4e-6);
+  CHECK(slack.seconds() < 8e-6);
+  for (int i = 0; i < 10; ++i) slack.observe(2e-6, true);
+  CHECK(slack.seconds() == Approx(16e-6).epsilon(0.3));
+  for (int i = 0; i < 100; ++i) slack.observe(2e-6, false);
+  CHECK(slack.seconds() == Approx(4e-6).epsilon(0.1));
+}
+
+TEST_CASE("patterns of arrival span their width; ranks count from the root") {
+  const auto delays = [](ArrivalPattern pattern) {
+    std::vector<double> all;
+    for (int rank = 0; rank < 5; ++rank) all.push_back(delay_of({pattern, 8}, rank, 5, 3));
+    return all;
+  };
+  CHECK(delays(ArrivalPattern::even) == std::vector<double>{0, 0, 0, 0, 0});
+  CHECK(delays(ArrivalPattern::first) == std::vector<double>{8, 0, 0, 0, 0});
+  CHECK(delays(ArrivalPattern::last) == std::vector<double>{0, 0, 0, 0, 8});
+  CHECK(delays(ArrivalPattern::ascending) == std::vector<double>{0, 2, 4, 6, 8});
+  const std::vector<double> random = delays(ArrivalPattern::random);
+  CHECK(random == delays(ArrivalPattern::random));
+  CHECK(std::ranges::all_of(random, [](double delay) { return delay >= 0 && delay <= 8; }));
+  CHECK(random[0] != random[1]);
+  CHECK(random[0] != delay_of({ArrivalPattern::random, 8}, 0, 5, 4));
+}
+
+TEST_CASE("figures of repetitions leave out the invalid ones") {
+  const ArrivalSeries series{.first_arrival = {0, 10, 20},
+                             .last_arrival = {1, 12, 90},
+                             .first_exit = {3, 13, 91},
+                             .last_exit = {5, 16, 99},
+                             .late = {0, 0, 1}};
+  const GroupArrivals figures = figures_of(series);
+  CHECK(figures.from_last == 4);
+  CHECK(figures.from_first == 5.5);
+  CHECK(figures.start_skew == 1.5);
+  CHECK(figures.exit_skew == 2.5);
+  CHECK(figures.valid_percent == Approx(200.0 / 3));
+  CHECK(series.from_last() == std::vector<double>{4, 4});
+  ArrivalSeries none = series;
+  none.late = {1, 1, 1};
+  CHECK(std::isnan(figures_of(none).from_last));
+  CHECK(figures_of(none).valid_percent == 0);
+}
+
+TEST_CASE("a row is given up after 100 repetitions of which fewer than half are valid") {
+  const SamplingLimits limits{
+      .settings = {}, .policy = IterationPolicy::off, .planned = 1000, .warm_up = false};
+  const QuittingSampling sampling(std::make_unique<GuideSampling>(limits), 8);
+  std::vector<CompletedBatch> completed;
+  Next next = sampling.next(completed);
+  CHECK(next.step.repetitions == 104);  // whole cycles
+  CHECK(next.total == 1000);
+  completed.push_back({next.step, 1, 51});
+  CHECK(sampling.next(completed).answer == Next::Answer::done);
+  completed.back().valid = 52;
+  next = sampling.next(completed);
+  CHECK(next.step.repetitions == 896);
+  completed.push_back({next.step, 1, 0});
+  CHECK(sampling.next(completed).answer == Next::Answer::done);
+}
