@@ -38,11 +38,11 @@ CALLS = {"call", "callq"}
 ENDS = {"ret", "retq", "ud2", "hlt"}
 CLOCK = "MPI_Wtime"
 LOAD = "openimb::CpuLoad::compute(long)"
-COPY = "openimb::copy_by_processor(void*, void const*, long)"
-WITH_LOAD = "openimb::WithLoad<"
-COMPLETED = "openimb::Completed<"
-IN_TURNS = "openimb::LoopInTurns<"
-MARKED = "openimb::MarkedByTeam<"
+COPY = "openimb::copy_on_cpu(void*, void const*, long)"
+WITH_LOAD = "openimb::LoadLoop<"
+COMPLETED = "openimb::WriteCompletionLoop<"
+IN_TURNS = "openimb::TurnLoop<"
+MARKED = "openimb::TeamMarkedPattern<"
 OF_THREAD = "openimb::ThreadContext<"
 FILE_SYNCS = {"(openimb::FileSync)0": "standard", "(openimb::FileSync)1": "never"}
 
@@ -316,17 +316,19 @@ class TimedLoop:
     """An instantiation of openimb::drive."""
 
     pattern: str
-    loaded: bool  # computes between start and wait: openimb::WithLoad
+    loaded: bool  # computes between start and wait: openimb::LoadLoop
     aggregate: bool  # completed once, behind the loop
     large: bool  # MPI_Count instead of int
-    laps: tuple[bool, bool, bool]  # moving buffers, moving root, moving place in a file
+    iterations: tuple[bool, bool, bool]  # moving buffers, moving root, moving place in a file
     record: str  # Total, EveryRepetition or Synchronized
-    file_sync: str  # openimb::Completed: -fsync standard or never; empty where no file is written
+    file_sync: str  # openimb::WriteCompletionLoop: -fsync standard or never; empty where no file is written
     function: Function
     threads: str = ""  # of threads: "tagged" (tags of their own), "in turns", "marked" (the parts of a message); empty: the ordinary loop
 
     def __str__(self) -> str:
-        moving = [name for name, moves in zip(("buffers", "root", "offset"), self.laps, strict=True) if moves]
+        moving = [
+            name for name, moves in zip(("buffers", "root", "offset"), self.iterations, strict=True) if moves
+        ]
         count = "MPI_Count" if self.large else "int"
         name = self.pattern + ", loaded" * self.loaded + ", aggregate" * self.aggregate
         name += f", -fsync {self.file_sync}" * bool(self.file_sync) + f", {self.threads}" * bool(self.threads)
@@ -377,10 +379,12 @@ def _instruction(line: str) -> Instruction:
 def timed_loops(program: Path) -> list[TimedLoop]:
     found = []
     for function in functions(program, "openimb::drive<"):
-        pattern, _clock, aggregate, context, laps, record, *_state = _template_arguments(
+        pattern, _clock, aggregate, context, iterations, record, *_state = _template_arguments(
             function.name, "openimb::drive<"
         )
-        buffers, root, offset = (word == "true" for word in _template_arguments(laps, "openimb::Laps<"))
+        buffers, root, offset = (
+            word == "true" for word in _template_arguments(iterations, "openimb::Iterations<")
+        )
         loaded = pattern.startswith(WITH_LOAD)
         if loaded:
             pattern = _template_arguments(pattern, WITH_LOAD)[0]
@@ -418,7 +422,15 @@ ATOMIC = {
 SYNC_MODES = ("standard", "fence", "pscw", "lock", "lock_all", "flush", "flush_local")
 SEND_MODES = ("standard", "synchronous", "buffered")
 LOCAL = ", -sync_mode flush_local"
-PLACES = {"Individual": "Indv", "Offset": "Expl", "Shared": "Shared"}
+# By the calls: processes (parallel, collective) and position.
+FILE_CALLS = {
+    "IndividualPointerCalls": ("P", "Indv"),
+    "OffsetCalls": ("P", "Expl"),
+    "SharedPointerCalls": ("P", "Shared"),
+    "CollectiveIndividualCalls": ("C", "Indv"),
+    "CollectiveOffsetCalls": ("C", "Expl"),
+    "OrderedCalls": ("C", "Shared"),
+}
 
 
 def _benchmark_of(pattern: str, loaded: bool) -> str:
@@ -428,17 +440,18 @@ def _benchmark_of(pattern: str, loaded: bool) -> str:
         return f"I{found[1].lower()}"
     if found := re.fullmatch(r"TransferAndWait<(\w+)>", name):
         return f"R{ATOMIC.get(found[1], found[1]).lower()}"
-    if found := re.fullmatch(r"FileCalls<(\w+),call::(All)?By(\w+)>", name):
-        return f"{'C' if found[2] else 'P'}_{'I' * loaded}{found[1]}_{PLACES[found[3]]}"
+    if found := re.fullmatch(r"FileCalls<(\w+),call::(\w+)>", name):
+        who, place = FILE_CALLS[found[2]]
+        return f"{who}_{'I' * loaded}{found[1]}_{place}"
     if found := re.fullmatch(r"MoveToPeer<(\w+),At(\w+)>", name):
         if found[1] in ATOMIC:
             return ATOMIC[found[1]] + (LOCAL if found[2] == "Origin" else "")
         return f"Unidir_{found[1].lower()}" if found[2] == "Target" else f"{found[1]}_local"
     if found := re.fullmatch(r"MoveToNeighbors<(\w+),At(\w+)>", name):
         return f"Exchange_{found[1].lower()}" + (LOCAL if found[2] == "Origin" else "")
-    if found := re.fullmatch(r"InSync<(\w+),\(SyncMode\)(\d)>", name):
+    if found := re.fullmatch(r"SyncLoop<(\w+),\(SyncMode\)(\d)>", name):
         return f"{found[1]}, -sync_mode {SYNC_MODES[int(found[2])]}"
-    if found := re.fullmatch(r"InSendMode<(\w+),\(SendMode\)(\d)>", name):
+    if found := re.fullmatch(r"SendModeLoop<(\w+),\(SendMode\)(\d)>", name):
         return f"{found[1]}, -send_mode {SEND_MODES[int(found[2])]}"
     if found := re.fullmatch(r"MoveToAll<(\w+),At(\w+)>", name):
         return f"One_{found[1].lower()}_all" if found[2] == "Target" else f"{found[1]}_all_local"
@@ -474,7 +487,7 @@ def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:
         pattern, aggregate = benchmark, ""
 
     def fits(loop: TimedLoop) -> bool:
-        plain = not (loop.loaded or loop.large or loop.laps[0] or loop.threads)
+        plain = not (loop.loaded or loop.large or loop.iterations[0] or loop.threads)
         mode = loop.record == "Total" and loop.file_sync != "never" and loop.aggregate == bool(aggregate)
         return plain and mode and same_code(loop.pattern) == same_code(pattern)
 

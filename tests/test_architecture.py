@@ -14,7 +14,7 @@ MAY_USE = {
     "report": {"model", "plan", "result"},
     "cli": {"model", "plan"},
     "system": set(),
-    "device": {"system"},
+    "device": {"model", "system"},
     "memory": {"model", "device"},
     "session": {"model", "plan", "result", "report"},
     "mpi": {"model"},

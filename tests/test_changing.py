@@ -77,7 +77,7 @@ PROGRAM = """
 #include "figure_lines.h"
 int main() {
   using namespace openimb;
-  const Table table{.spec = {.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2},
+  const Table table{.spec = {.name = "Sendrecv", .kind = Kind::parallel_transfer, .messages_per_process = 2},
                     .grouping = make_grouping(2, 2, false, {})};
   RecordReporter out(stdout, "standard output", {});
   out.row(table, measurement_of(table, 8, 10, 1, {.seconds = {1e-6, 3e-6}}));
@@ -117,9 +117,9 @@ struct Bcast_of_two : PatternBase {
   static constexpr Spec spec{
       .name = "Bcast_of_two", .send = Messages::none, .receive = Messages::two, .rooted = true, .shares_buffer = true};
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm);
-    call::broadcast(lap.receive + c.span, c.count, c.type, lap.root, c.comm);
+  static void step(const C& c, const Iteration& it) {
+    call::bcast(it.receive, c.count, c.type, it.root, c.comm);
+    call::bcast(it.receive + c.message_stride, c.count, c.type, it.root, c.comm);
   }
   static Expected expects(const GroupRank& e) { return {{e.root, 0, 0, 2 * e.elements}}; }
 };
@@ -550,7 +550,7 @@ def test_the_struct_is_short():
 # --- Benchmarks that must not compile --------------------------------------------------------------------------------
 
 SPEC = "static constexpr Spec spec{};"
-STEP = "template <class C> static void step(const C&, const Lap&) {}"
+STEP = "template <class C> static void step(const C&, const Iteration&) {}"
 EXPECTS = "static Expected expects(const GroupRank&) { return {}; }"
 CLOSE = "template <class C> static void close(const C&) {}"
 OTHER_CLOSE = "template <class C> static void close(const C&, int) {}"
@@ -572,7 +572,7 @@ WRONG = {
     "a_value": ("takes_part", "static constexpr bool takes_part = true;"),
     "no_view": (
         "prepare",
-        "template <class C> static int prepare(const C&, const LapPlan&) { return 1; }",
+        "template <class C> static int prepare(const C&, const IterationPlan&) { return 1; }",
     ),
     "in_its_loop": ("close", f"struct Loop : PatternBase {{ {STEP} {OTHER_CLOSE} }};"),
     "no_post": ("post", SPEC.replace("{}", "{.overlap = Overlap::matched}") + STEP + EXPECTS),

@@ -573,9 +573,9 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + (FOR_ERRORS if loop.pattern == "Open_Close" else 0)
         + (FOR_LOAD if loop.loaded else 0)
         + (FOR_LATE_PART if loop.loaded and loop.pattern == "Partitioned_overlap" else 0)
-        + (FOR_MOVING_BUFFERS if loop.laps[0] else 0)
-        + (FOR_MOVING_ROOT if loop.laps[1] else 0)
-        + (FOR_OFFSET if loop.laps[2] else 0)
+        + (FOR_MOVING_BUFFERS if loop.iterations[0] else 0)
+        + (FOR_MOVING_ROOT if loop.iterations[1] else 0)
+        + (FOR_OFFSET if loop.iterations[2] else 0)
         + (FOR_NO_REQUEST if loop.loaded and each.most(is_half) else 0)
     )
 
@@ -736,7 +736,7 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
             loop.loaded,
             loop.aggregate,
             loop.large,
-            loop.laps,
+            loop.iterations,
             loop.record,
             loop.file_sync,
             loop.threads,
@@ -878,7 +878,7 @@ def test_hand_written_loop_confirms_the_count(
     """In bench/, compiled like the suite: what we call its cost is its cost, and ours is no higher."""
     [function] = machine_code.functions(hand_written(mpi, source), f"{by_hand}(")
     ours = machine_code.default_loop(loops_of(mpi, in_component), pattern)
-    needed = (FOR_OFFSET if ours.laps[2] else 0) + (FOR_ERRORS if pattern == "Open_Close" else 0)
+    needed = (FOR_OFFSET if ours.iterations[2] else 0) + (FOR_ERRORS if pattern == "Open_Close" else 0)
     assert all(abs(excess(loop) - needed) <= ALLOWANCE for loop in function.loops), listing(function)
     assert most(ours.function) <= most(function) + ALLOWANCE + more, listing(ours.function)
 
@@ -916,26 +916,26 @@ template <class C>
 void send(const C& c, const char* from) { call::send(from, c.count, c.type, c.peer, message_tag, c.comm); }
 
 #define PATTERN(name, ...) \\
-  struct name : PatternBase { template <class C> static void step(const C& c, const Lap& lap) { __VA_ARGS__ } };
-PATTERN(Clean, send(c, lap.send);)
-PATTERN(Divides, send(c, lap.send + turn++ % c.ranks);)
-PATTERN(DividesFloats, sum = (sum + 1) / c.ranks; send(c, lap.send);)
-PATTERN(Allocates, seen.push_back(c.rank); send(c, lap.send);)
-PATTERN(Virtual, chosen->run(); send(c, lap.send);)
-PATTERN(CallsOwn, own(); send(c, lap.send);)
-PATTERN(ReadsClock, sum += MPI_Wtime(); send(c, lap.send);)
-PATTERN(Loses, if (watched[0] != lap.root) send(c, lap.send);)
-PATTERN(Wastes, for (volatile int& each : watched) each = each + 1; send(c, lap.send);)
+  struct name : PatternBase { template <class C> static void step(const C& c, const Iteration& it) { __VA_ARGS__ } };
+PATTERN(Clean, send(c, it.send);)
+PATTERN(Divides, send(c, it.send + turn++ % c.ranks);)
+PATTERN(DividesFloats, sum = (sum + 1) / c.ranks; send(c, it.send);)
+PATTERN(Allocates, seen.push_back(c.rank); send(c, it.send);)
+PATTERN(Virtual, chosen->run(); send(c, it.send);)
+PATTERN(CallsOwn, own(); send(c, it.send);)
+PATTERN(ReadsClock, sum += MPI_Wtime(); send(c, it.send);)
+PATTERN(Loses, if (watched[0] != it.root) send(c, it.send);)
+PATTERN(Wastes, for (volatile int& each : watched) each = each + 1; send(c, it.send);)
 
 template <class C>
 void flush(const C& c) { MPI_Win_flush(c.peer, c.win); }
 
 struct Flushes : PatternBase {
-  template <class C> static void step(const C& c, const Lap& lap) { send(c, lap.send); }
+  template <class C> static void step(const C& c, const Iteration& it) { send(c, it.send); }
   template <class C> static void close(const C& c) { flush(c); }
 };
 struct FlushesEach : Flushes {
-  template <class C> static void step(const C& c, const Lap& lap) { send(c, lap.send); flush(c); }
+  template <class C> static void step(const C& c, const Iteration& it) { send(c, it.send); flush(c); }
 };
 struct FlushesTwice : Flushes {
   template <class C> static void close(const C& c) { flush(c); flush(c); }
@@ -947,16 +947,16 @@ inline CpuLoad* cpu = nullptr;
 
 struct Overlaps : PatternBase {
   template <class C>
-  static void post(const C& c, const Lap&, MPI_Request* request) { MPI_Ibarrier(c.comm, request); }
+  static void post(const C& c, const Iteration&, MPI_Request* request) { MPI_Ibarrier(c.comm, request); }
 };
 struct ComputesTwice : Overlaps {
   template <class C>
-  static void post(const C& c, const Lap& lap, MPI_Request* request) {
-    Overlaps::post(c, lap, request);
+  static void post(const C& c, const Iteration& it, MPI_Request* request) {
+    Overlaps::post(c, it, request);
     cpu->compute(c.count);
   }
 };
-PATTERN(Computes, cpu->compute(c.count); send(c, lap.send);)
+PATTERN(Computes, cpu->compute(c.count); send(c, it.send);)
 
 float columns[100][100], product[100], factors[100];
 [[gnu::weak, gnu::noinline]] void packed() {
@@ -993,14 +993,14 @@ WindowContext<int> context_of(int argc) {
 
 template <class Pattern, bool aggregate = false, class Record>
 void run(int argc, Record record) {
-  sum += drive<Pattern, Clock, aggregate>(context_of(argc), Laps<false, false>(LapPlan{}), argc, record);
+  sum += drive<Pattern, Clock, aggregate>(context_of(argc), Iterations<false, false>(IterationPlan{}), argc, record);
 }
 
 template <class Pattern, class Record>
 void run_loaded(int argc, Record record) {
   LoadUse use{.units = argc, .tests = argc};
-  const Loaded<WindowContext<int>> context{context_of(argc), plan_load(*cpu, use)};
-  sum += drive<WithLoad<Pattern, Clock>, Clock>(context, Laps<false, false>(LapPlan{}), argc, record);
+  const LoadContext<WindowContext<int>> context{context_of(argc), plan_load(*cpu, use)};
+  sum += drive<LoadLoop<Pattern, Clock>, Clock>(context, Iterations<false, false>(IterationPlan{}), argc, record);
 }
 
 }  // namespace openimb

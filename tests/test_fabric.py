@@ -292,7 +292,7 @@ def test_other_components_refuse_what_only_this_one_has(mpi, option):
     refused = lab.run(mpi, 1, f"{option} Barrier")
     assert refused.code == 2
     assert refused.own_errors == [
-        f"IMB-MPI1: {option.split()[0]}: IMB-MPI1 has no benchmark for it; leave it out, or run IMB-FABRIC"
+        f"IMB-MPI1: {option.split()[0]}: IMB-MPI1 has no benchmark that uses it; leave it out, or run IMB-FABRIC"
     ]
 
 

@@ -170,7 +170,7 @@ WRONG: list[tuple[Callable[[Machine], subprocess.CompletedProcess[str]], str]] =
             m.mpi("a", "libmpi.so.12", launcher="hydra_pmi_proxy") / "bin/hydra_pmi_proxy",
             OPENIMB_INTERFACE="mpi",
         ),
-        "OPENIMB_INTERFACE=mpi is none; give mpich, openmpi or mpi-abi",
+        "OPENIMB_INTERFACE=mpi is not one of mpich, openmpi, mpi-abi",
     ),
     (
         lambda m: m.run(

@@ -291,7 +291,7 @@ def test_mistakes_are_told(mpi, words, says):
 
 @pytest.mark.parametrize(
     ("component", "says"),
-    [("EXT", "give fence or pscw, or run IMB-RMA"), ("MPI1", "has no benchmark for it")],
+    [("EXT", "give fence or pscw, or run IMB-RMA"), ("MPI1", "has no benchmark that uses it")],
 )
 def test_sync_modes_that_a_component_lacks(mpi, component, says):
     done = lab.run(mpi, 2, "-sync_mode lock", component=component)

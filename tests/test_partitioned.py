@@ -82,7 +82,7 @@ BAD = {
     "-threads 2 -thread_level serialized Partitioned_PingPong": "not possible with -thread_level serialized",
     "-threads 2 -thread_level single Partitioned_Exchange": "not possible with -thread_level single",
     "-threads 0 Partitioned_PingPong": "-threads",
-    "-comm shared Partitioned_PingPong": "-comm: IMB-MPI4 has no benchmark for it; leave it out, or run IMB-MT",
+    "-comm shared Partitioned_PingPong": "-comm: IMB-MPI4 has no benchmark that uses it; leave it out, or run IMB-MT",
 }
 
 

@@ -133,5 +133,5 @@ def test_other_components_refuse_a_topology(mpi):
     refused = lab.run(mpi, 1, "-topo 2d", component="P2P")
     assert refused.code == 2
     assert refused.own_errors == [
-        "IMB-P2P: -topo: IMB-P2P has no benchmark for it; leave it out, or run IMB-MPI1 or IMB-NBC"
+        "IMB-P2P: -topo: IMB-P2P has no benchmark that uses it; leave it out, or run IMB-MPI1 or IMB-NBC"
     ]

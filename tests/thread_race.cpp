@@ -56,7 +56,7 @@ int run_rank(Mail& mail, Meeting& ranks, int rank, bool in_turns) {
     TeamBatch batch(team, std::move(members), std::move(turn), [&] { ranks.meet(); });
     std::vector<double> samples(5);
     wrong += batch.run(5, Timing::every_repetition, samples) == threads ? 0 : 1;
-    wrong += samples.front() == threads - 1 && batch.of_threads().size() == threads ? 0 : 1;
+    wrong += samples.front() == threads - 1 && batch.thread_seconds().size() == threads ? 0 : 1;
     wrong += static_cast<int>(batch.check(3));
   }
   return wrong;

@@ -160,14 +160,14 @@ class Loop final : public Batch {
   }
   double run(std::int64_t count, Timing, std::span<double>) override {
     out_.assign(2 * bytes, number_);
-    const LapPlan plan{.first = {.send = out_.data(), .receive = in_.data()}};
-    const Laps<false, false> laps(plan);
+    const IterationPlan plan{.first = {.send = out_.data(), .receive = in_.data()}};
+    const Iterations<false, false> iterations(plan);
     double seconds = 0;
     if constexpr (Pattern::spec.partitioned) {
       auto requests = Pattern::prepare(context_, plan);
-      seconds = drive<Pattern, WallClock>(context_, laps, count, Total{}, requests.view());
+      seconds = drive<Pattern, WallClock>(context_, iterations, count, Total{}, requests.view());
     } else {
-      seconds = drive<Pattern, WallClock>(context_, laps, count, Total{});
+      seconds = drive<Pattern, WallClock>(context_, iterations, count, Total{});
     }
     wrong += in_[0] == number_ && in_[bytes - 1] == number_ ? 0 : 1;
     return seconds;
@@ -184,7 +184,7 @@ class Loop final : public Batch {
 };
 
 /// Exchange in the loop of a thread that takes turns.
-struct ExchangeInTurns : LoopInTurns<Exchange> {
+struct ExchangeInTurns : TurnLoop<Exchange> {
   static constexpr Spec spec = Exchange::spec;
 };
 
@@ -214,7 +214,7 @@ void run_marked(ThreadTeam& team, int number) {
   auto marking = std::make_unique<Marking>(threads);
   MarkingContext<int> context;
   context.marking = marking.get();
-  auto loop = std::make_unique<Loop<MarkedByTeam<Pattern>, MarkingContext<int>>>(context, number);
+  auto loop = std::make_unique<Loop<TeamMarkedPattern<Pattern>, MarkingContext<int>>>(context, number);
   MarkingBatch batch(team, std::move(marking), std::move(loop), [] { ranks.meet(); });
   batch.run(repetitions, Timing::total, {});
 }

@@ -63,7 +63,7 @@ void start_mpi_to_abort() {
 // Must not allocate: memory may be what is missing. `use` is called while the exception, and so its text,
 // lives.
 template <class Use>
-void with_reason_of_exception(Use use) {
+void use_exception_text(Use use) {
   if (!std::current_exception()) return use("terminated without an exception");
   try {
     throw;
@@ -143,7 +143,7 @@ template <class WithReason>
 }
 
 [[noreturn]] void on_terminate() {
-  leave([](auto use) { with_reason_of_exception(use); });
+  leave([](auto use) { use_exception_text(use); });
 }
 
 }  // namespace

@@ -36,10 +36,10 @@ Reading Counters::read() {
                              std::pair(Counter::run_delay, thread.run_delay_seconds),
                              std::pair(Counter::steal, evidence_.steal_seconds()),
                              std::pair(Counter::cpu, static_cast<double>(thread.cpu))};
-  static_assert(values.size() == counters_of_rank);
-  Reading reading(counters_of_rank + 2 * evidence_.interfaces().size());
+  static_assert(values.size() == rank_counters);
+  Reading reading(rank_counters + 2 * evidence_.interfaces().size());
   for (const auto& [counter, value] : values) reading[index_of(counter)] = value;
-  evidence_.traffic(std::span(reading).subspan(counters_of_rank));
+  evidence_.traffic(std::span(reading).subspan(rank_counters));
   return reading;
 }
 

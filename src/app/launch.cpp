@@ -164,7 +164,7 @@ OutputFiles::OutputFiles(Agreement& world, const Options& options)
   std::string why;
   const auto keep_apart = [&](std::FILE* a, std::FILE* b, const char* what) {
     if (a != nullptr && b != nullptr && system::are_one_file(a, b)) {
-      why = std::string(what) + " are the same file; give them one each";
+      why = std::string(what) + " are the same file; use different files";
     }
   };
   keep_apart(records.get(), dump.get(), "-json and -dumpfile");
@@ -267,7 +267,7 @@ RunFacts gather_facts(const Component& component, Agreement& world, const Enviro
   facts.component = component.list.facts.name;
   facts.part = component.list.facts.title;
   facts.quirks = component.list.facts.quirks;
-  facts.heads = component.list.facts.heads;
+  facts.style = component.list.facts.style;
   facts.version = OPENIMB_VERSION;
   facts.date = local_date(now);
   facts.date_iso = formatted_time(now, "%Y-%m-%dT%H:%M:%SZ",
@@ -296,7 +296,7 @@ RunFacts gather_facts(const Component& component, Agreement& world, const Enviro
   }
   for (const Selected& selected : launch.options.selection) {
     const Spec& spec = component.list.benchmarks[static_cast<std::size_t>(selected.index)];
-    facts.benchmarks.push_back((selected.multi ? "Multi-" : "") + std::string(spec.name));
+    facts.benchmarks.push_back(std::string(selected.multi ? multi_prefix : "") + std::string(spec.name));
     facts.benchmark_notes.emplace_back(spec.notes);
   }
   return facts;

@@ -140,16 +140,16 @@ class StartWatch {
 };
 
 // Those of StartWatch and of a sweep never call MPI; MPI_THREAD_SINGLE allows no other thread.
-ThreadLevel level_for_watches(const Component& component, std::span<const std::string> arguments) {
+ThreadLevel watch_thread_level(const Component& component, std::span<const std::string> arguments) {
   const bool watches = component.list.facts.defaults.fabric && requested_pair_timeout(arguments) > 0;
   return watches ? ThreadLevel::funneled : ThreadLevel::single;
 }
 
 // One launch that measures, with options that are equal on all ranks.
-class Measuring final : public Surroundings {
+class Run final : public Surroundings {
  public:
-  Measuring(const Component& component, MpiAgreement& world, const Launch& launch, const Gpu& gpu,
-            std::unique_ptr<ControlVariables> variables, std::optional<system::Guardian>& guardian)
+  Run(const Component& component, MpiAgreement& world, const Launch& launch, const Gpu& gpu,
+      std::unique_ptr<ControlVariables> variables, std::optional<system::Guardian>& guardian)
       : component_(component),
         world_(world),
         launch_(launch),
@@ -210,7 +210,7 @@ class Measuring final : public Surroundings {
                                                           [this](bool alone) { watch_->set(alone); });
       patient_ = agreement.get();
       if (world_.rank() == 0) {
-        system::without_signals([this] { writer_ = std::make_unique<ThreadTeam>(2); });
+        system::block_signals_during([this] { writer_ = std::make_unique<ThreadTeam>(2); });
         reporters_.write_through([this](const std::function<void()>& write) { write_beside(write); });
       }
       return agreement;
@@ -320,7 +320,7 @@ class Measuring final : public Surroundings {
   double now() override { return MPI_Wtime(); }
   double clock_resolution() override { return WallClock::resolution(); }
   void activity(const Activity& what) override { note_activity(what); }
-  void before_giving_up(std::function<void()> report) override {
+  void set_abort_report(std::function<void()> report) override {
     if (watch_) watch_->change([&] { report_rest_ = std::move(report); });
   }
   // One line that is overwritten, only on a terminal.
@@ -395,7 +395,7 @@ int run(const Component& component, int argc, char** argv) {
   if (component.list.facts.uses_files) guardian.emplace();
 #endif
   const ThreadLevel level =
-      std::max(requested_thread_level(arguments), level_for_watches(component, arguments));
+      std::max(requested_thread_level(arguments), watch_thread_level(component, arguments));
   note_start_of_mpi(true);
   StartWatch start(component, arguments);
   Gpu gpu;  // outlives MPI, which may use its memory until MPI_Finalize
@@ -412,7 +412,7 @@ int run(const Component& component, int argc, char** argv) {
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
       return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
     }
-    return Measuring(component, world, launch, gpu, std::move(variables), guardian).run(environment, start);
+    return Run(component, world, launch, gpu, std::move(variables), guardian).run(environment, start);
   } catch (const UsageError& error) {
     if (world.rank() == 0) std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
     return exit_usage;

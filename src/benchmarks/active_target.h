@@ -9,7 +9,7 @@
 namespace openimb {
 
 /// The parts of a Spec that all transfers of IMB-EXT have.
-constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
+constexpr Spec fence_spec(std::string_view name, Kind kind, Exposed exposed) {
   return {.name = name,
           .kind = kind,
           .access = Access::active_target,
@@ -18,7 +18,7 @@ constexpr Spec fenced(std::string_view name, Kind kind, Exposed exposed) {
               .exposed = exposed, .lengths_of_reductions = true, .sync = SyncMode::fence, .any_sync = true}};
 }
 
-struct Fenced : PatternBase {
+struct FencePattern : PatternBase {
   template <class C>
   static Fences epoch(const C& c) {
     return Fences(c.win);
@@ -30,41 +30,41 @@ struct Fenced : PatternBase {
 };
 
 template <class What, class Ways>
-struct FencedPair : Fenced {
+struct FencePair : FencePattern {
   using Move = What;
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    if (Ways::is_origin(c.rank)) Move::move(c, lap, c.peer, c.peer_base, 0, 0);
+  static void step(const C& c, const Iteration& it) {
+    if (Ways::is_origin(c.rank)) Move::move(c, it, c.peer, c.peer_base, 0, 0);
   }
   static Expected expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<Ways>(e); }
 };
 
-struct Unidir_Put : FencedPair<Put, OneWay> {
-  static constexpr Spec spec = fenced("Unidir_Put", Kind::single_transfer, Put::exposed);
+struct Unidir_Put : FencePair<Put, OneWay> {
+  static constexpr Spec spec = fence_spec("Unidir_Put", Kind::single_transfer, Put::exposed);
 };
-struct Unidir_Get : FencedPair<Get, OneWay> {
-  static constexpr Spec spec = fenced("Unidir_Get", Kind::single_transfer, Get::exposed);
+struct Unidir_Get : FencePair<Get, OneWay> {
+  static constexpr Spec spec = fence_spec("Unidir_Get", Kind::single_transfer, Get::exposed);
 };
-struct Bidir_Put : FencedPair<Put, BothWays> {
-  static constexpr Spec spec = fenced("Bidir_Put", Kind::single_transfer, Put::exposed);
+struct Bidir_Put : FencePair<Put, BothWays> {
+  static constexpr Spec spec = fence_spec("Bidir_Put", Kind::single_transfer, Put::exposed);
 };
-struct Bidir_Get : FencedPair<Get, BothWays> {
-  static constexpr Spec spec = fenced("Bidir_Get", Kind::single_transfer, Get::exposed);
+struct Bidir_Get : FencePair<Get, BothWays> {
+  static constexpr Spec spec = fence_spec("Bidir_Get", Kind::single_transfer, Get::exposed);
 };
 
 /// Every process, rank 0 included, adds to the window of rank 0.
-struct FencedAccumulate : Fenced {
+struct FencedAccumulate : FencePattern {
   using Move = AddTo;
   static bool updates(const GroupRank& e) { return e.rank == 0; }
   static constexpr Spec spec = [] {
-    Spec spec = fenced("Accumulate", Kind::collective, Exposed::receive);
+    Spec spec = fence_spec("Accumulate", Kind::collective, Exposed::receive);
     spec.reduction = spec.updates_receive = true;
     return spec;
   }();
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::accumulate(lap.send, c.count, c.type, 0, place_at(c, lap, c.bases[0], 0), c.op, c.win);
+  static void step(const C& c, const Iteration& it) {
+    call::accumulate(it.send, c.count, c.type, 0, place_at(c, it, c.bases[0], 0), c.op, c.win);
   }
   static Traffic traffic(const GroupRank& e) { return traffic_to_root(e); }
   static Expected expects(const GroupRank& e) {
@@ -84,12 +84,12 @@ struct MakeWindow : PatternBase {
                              .access = Access::active_target,
                              .one_sided = {.lengths_of_reductions = true, .sync = SyncMode::fence}};
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    void* memory = lap.receive;
+  static void step(const C& c, const Iteration& it) {
+    void* memory = it.receive;
     MPI_Win win = MPI_WIN_NULL;
     open_window(c.window_kind, memory, c.window_bytes, c.info, c.comm, win);
     MPI_Win_fence(0, win);
-    call::put(lap.send, std::min<decltype(c.count)>(1, c.count), c.element, c.rank, base_of(c, memory), win);
+    call::put(it.send, std::min<decltype(c.count)>(1, c.count), c.element, c.rank, base_of(c, memory), win);
     MPI_Win_fence(0, win);
     MPI_Win_free(&win);
   }
@@ -112,13 +112,13 @@ struct Attach_detach : PatternBase {
           "Time of MPI_Win_attach and MPI_Win_detach of memory of this length; no data "
           "is moved."};
   template <class C>
-  static DynamicWindow prepare(const C& c, const LapPlan&) {
+  static DynamicWindow prepare(const C& c, const IterationPlan&) {
     return {c.info, c.comm};
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, MPI_Win win) {
-    MPI_Win_attach(win, lap.receive, attachable(c.window_bytes));
-    MPI_Win_detach(win, lap.receive);
+  static void step(const C& c, const Iteration& it, MPI_Win win) {
+    MPI_Win_attach(win, it.receive, at_least_one_byte(c.window_bytes));
+    MPI_Win_detach(win, it.receive);
   }
   static Expected expects(const GroupRank&) { return {}; }
 };

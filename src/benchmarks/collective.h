@@ -14,8 +14,8 @@ namespace openimb {
 struct Bcast : PatternBase {
   static constexpr Spec spec{.name = "Bcast", .send = Messages::none, .rooted = true, .shares_buffer = true};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::broadcast(lap.receive, c.count, c.type, lap.root, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::bcast(it.receive, c.count, c.type, it.root, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, e.root); }
 };
@@ -33,8 +33,8 @@ struct Allgather : PatternBase {
   static constexpr Spec spec{
       .name = "Allgather", .receive = Messages::per_rank, .in_place = InPlace::everywhere};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::allgather(lap.send, lap.receive, c.count, c.type, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::allgather(it.send, it.receive, c.count, c.type, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return gathered(e); }
 };
@@ -45,8 +45,8 @@ struct Allgatherv : PatternBase {
                              .displacements = Displacements::elements,
                              .in_place = InPlace::everywhere};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::allgatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::allgatherv(it.send, c.count, it.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return gathered(e); }
 };
@@ -58,8 +58,8 @@ struct Scatter : PatternBase {
   static constexpr Spec spec{
       .name = "Scatter", .send = Messages::per_rank, .rooted = true, .in_place = InPlace::root_receives};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::scatter(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::scatter(it.send, it.receive, c.count, c.type, it.root, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return part_of_root(e); }
 };
@@ -71,8 +71,8 @@ struct Scatterv : PatternBase {
                              .displacements = Displacements::elements,
                              .in_place = InPlace::root_receives};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::scatterv(lap.send, c.counts, c.displacements, lap.receive, c.count, c.type, lap.root, c.comm,
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::scatterv(it.send, c.counts, c.displacements, it.receive, c.count, c.type, it.root, c.comm,
                    request...);
   }
   static Expected expects(const GroupRank& e) { return part_of_root(e); }
@@ -87,8 +87,8 @@ struct Gather : PatternBase {
   static constexpr Spec spec{
       .name = "Gather", .receive = Messages::per_rank, .rooted = true, .in_place = InPlace::root_sends};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::gather(lap.send, lap.receive, c.count, c.type, lap.root, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::gather(it.send, it.receive, c.count, c.type, it.root, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return each_at_root(e); }
 };
@@ -100,8 +100,8 @@ struct Gatherv : PatternBase {
                              .displacements = Displacements::elements,
                              .in_place = InPlace::root_sends};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::gatherv(lap.send, c.count, lap.receive, c.counts, c.displacements, c.type, lap.root, c.comm,
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::gatherv(it.send, c.count, it.receive, c.counts, c.displacements, c.type, it.root, c.comm,
                   request...);
   }
   static Expected expects(const GroupRank& e) { return each_at_root(e); }
@@ -113,8 +113,8 @@ struct Alltoall : PatternBase {
                              .receive = Messages::per_rank,
                              .in_place = InPlace::everywhere};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::alltoall(lap.send, lap.receive, c.count, c.type, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::alltoall(it.send, it.receive, c.count, c.type, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
@@ -126,8 +126,8 @@ struct Alltoallv : PatternBase {
                              .displacements = Displacements::elements,
                              .in_place = InPlace::everywhere};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::alltoallv(lap.send, lap.receive, c.counts, c.displacements, c.type, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::alltoallv(it.send, it.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
@@ -136,8 +136,8 @@ struct Reduce : PatternBase {
   static constexpr Spec spec{
       .name = "Reduce", .reduction = true, .rooted = true, .in_place = InPlace::root_sends};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::reduce(lap.send, lap.receive, c.count, c.type, c.op, lap.root, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::reduce(it.send, it.receive, c.count, c.type, c.op, it.root, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) {
     return e.rank == e.root ? sum_of_first(e.ranks, 0, e.elements) : Expected{};
@@ -147,8 +147,8 @@ struct Reduce : PatternBase {
 struct Allreduce : PatternBase {
   static constexpr Spec spec{.name = "Allreduce", .reduction = true, .in_place = InPlace::everywhere};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::allreduce(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::allreduce(it.send, it.receive, c.count, c.type, c.op, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return sum_of_first(e.ranks, 0, e.elements); }
 };
@@ -156,8 +156,8 @@ struct Allreduce : PatternBase {
 struct Reduce_scatter : PatternBase {
   static constexpr Spec spec{.name = "Reduce_scatter", .receive = Messages::even_share, .reduction = true};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::reduce_scatter(lap.send, lap.receive, c.shares, c.type, c.op, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::reduce_scatter(it.send, it.receive, c.shares, c.type, c.op, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) {
     const std::int64_t larger = std::min<std::int64_t>(e.rank, e.elements % e.ranks);
@@ -170,8 +170,8 @@ struct Reduce_scatter_block : PatternBase {
   static constexpr Spec spec{
       .name = "Reduce_scatter_block", .receive = Messages::block_share, .reduction = true};
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::reduce_scatter_block(lap.send, lap.receive, c.share, c.type, c.op, c.comm);
+  static void step(const C& c, const Iteration& it) {
+    call::reduce_scatter_block(it.send, it.receive, c.share, c.type, c.op, c.comm);
   }
   static Expected expects(const GroupRank& e) {
     const std::int64_t block = share(spec.receive, e.elements, e.ranks, e.rank);
@@ -182,8 +182,8 @@ struct Reduce_scatter_block : PatternBase {
 struct Reduce_local : PatternBase {
   static constexpr Spec spec{.name = "Reduce_local", .reduction = true, .updates_receive = true};
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::reduce_local(lap.send, lap.receive, c.count, c.type, c.op);
+  static void step(const C& c, const Iteration& it) {
+    call::reduce_local(it.send, it.receive, c.count, c.type, c.op);
   }
   static Expected expects(const GroupRank& e) { return {{e.rank, 0, 0, e.elements, true}}; }
 };
@@ -193,8 +193,8 @@ struct Scan : PatternBase {
   static constexpr Spec spec{
       .name = "Scan", .reduction = true, .in_place = InPlace::everywhere, .in_default_list = false};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::scan(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::scan(it.send, it.receive, c.count, c.type, c.op, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return sum_of_first(e.rank + 1, 0, e.elements); }
 };
@@ -204,8 +204,8 @@ struct Exscan : PatternBase {
   static constexpr Spec spec{
       .name = "Exscan", .reduction = true, .in_place = InPlace::everywhere, .in_default_list = false};
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, Request... request) {
-    call::exscan(lap.send, lap.receive, c.count, c.type, c.op, c.comm, request...);
+  static void step(const C& c, const Iteration& it, Request... request) {
+    call::exscan(it.send, it.receive, c.count, c.type, c.op, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) {
     return e.rank > 0 ? sum_of_first(e.rank, 0, e.elements) : Expected{};
@@ -234,15 +234,16 @@ struct Alltoallw : PatternBase {
                              .in_place = InPlace::everywhere,
                              .in_default_list = false};
   template <class C>
-  static auto prepare(const C& c, const LapPlan&) {
+  static auto prepare(const C& c, const IterationPlan&) {
     TypesPerRank<decltype(c.count)> arguments{std::vector(static_cast<std::size_t>(c.ranks), c.type), {}};
     using At = call::Displacement<decltype(c.count)>;
-    for (int rank = 0; rank < c.ranks; ++rank) arguments.at.push_back(static_cast<At>(rank * c.span));
+    for (int rank = 0; rank < c.ranks; ++rank)
+      arguments.at.push_back(static_cast<At>(rank * c.message_stride));
     return arguments;
   }
   template <class C, class PerRank, class... Request>
-  static void step(const C& c, const Lap& lap, PerRank arguments, Request... request) {
-    call::alltoallw(lap.send, lap.receive, c.counts, arguments.at, arguments.types, c.comm, request...);
+  static void step(const C& c, const Iteration& it, PerRank arguments, Request... request) {
+    call::alltoallw(it.send, it.receive, c.counts, arguments.at, arguments.types, c.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
@@ -251,7 +252,7 @@ struct Barrier : PatternBase {
   static constexpr Spec spec{
       .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
   template <class C, class... Request>
-  static void step(const C& c, const Lap&, Request... request) {
+  static void step(const C& c, const Iteration&, Request... request) {
     call::barrier(c.comm, request...);
   }
   static Expected expects(const GroupRank&) { return {}; }

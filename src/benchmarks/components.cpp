@@ -15,7 +15,7 @@ std::span<const Spec> specs_of() {
   static const auto specs = [] {
     auto all = Catalog::specs;
     for (Spec& spec : all) {
-      if (spec.unavailable.empty()) spec.unavailable = call::why_unusable(spec.needs);
+      if (spec.unavailable.empty()) spec.unavailable = call::unusable_reason(spec.needs);
     }
     return all;
   }();

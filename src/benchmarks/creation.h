@@ -11,7 +11,8 @@
 namespace openimb {
 
 /// The parts of a Spec that these benchmarks have. `name` is that of the call, too.
-constexpr Spec creates(std::string_view name, std::string_view measures, std::string_view unavailable = {}) {
+constexpr Spec creation_spec(std::string_view name, std::string_view measures,
+                             std::string_view unavailable = {}) {
   return {.name = name,
           .kind = Kind::synchronization,
           .send = Messages::none,
@@ -24,15 +25,15 @@ constexpr Spec creates(std::string_view name, std::string_view measures, std::st
 
 /// Creates a communicator of all ranks from their group.
 struct Comm_create : PatternBase {
-  static constexpr Spec spec =
-      creates("Comm_create",
-              "Time of MPI_Comm_create and MPI_Comm_free of a communicator of all processes of the group.");
+  static constexpr Spec spec = creation_spec(
+      "Comm_create",
+      "Time of MPI_Comm_create and MPI_Comm_free of a communicator of all processes of the group.");
   template <class C>
-  static auto prepare(const C& c, const LapPlan&) {
+  static auto prepare(const C& c, const IterationPlan&) {
     return Group(c.comm);
   }
   template <class C>
-  static void step(const C& c, const Lap&, MPI_Group group) {
+  static void step(const C& c, const Iteration&, MPI_Group group) {
     MPI_Comm comm;
     MPI_Comm_create(c.comm, group, &comm);
     MPI_Comm_free(&comm);
@@ -42,10 +43,10 @@ struct Comm_create : PatternBase {
 
 /// Splits the ranks into even and odd ones.
 struct Comm_split : PatternBase {
-  static constexpr Spec spec = creates(
+  static constexpr Spec spec = creation_spec(
       "Comm_split", "Time of MPI_Comm_split and MPI_Comm_free; processes split into even and odd ranks.");
   template <class C>
-  static void step(const C& c, const Lap&) {
+  static void step(const C& c, const Iteration&) {
     MPI_Comm comm;
     MPI_Comm_split(c.comm, c.rank % 2, c.rank, &comm);
     MPI_Comm_free(&comm);
@@ -55,18 +56,18 @@ struct Comm_split : PatternBase {
 
 /// Creates a session in addition to what MPI_Init initialized.
 struct Session_init : PatternBase {
-  static constexpr Spec spec = creates(
+  static constexpr Spec spec = creation_spec(
       "Session_init",
       "Time of MPI_Session_init and MPI_Session_finalize of a session beside what MPI_Init began, so MPI is "
       "already initialized. imb startup measures MPI_Init.",
-      call::why_no_sessions);
+      call::no_sessions_reason);
 #ifdef OPENIMB_SESSIONS
   template <class C>
-  static SessionErrors prepare(const C&, const LapPlan&) {
+  static SessionErrors prepare(const C&, const IterationPlan&) {
     return {};
   }
   template <class C>
-  static void step(const C&, const Lap&, MPI_Errhandler errors) {
+  static void step(const C&, const Iteration&, MPI_Errhandler errors) {
     MPI_Session session;
     MPI_Session_init(MPI_INFO_NULL, errors, &session);
     MPI_Session_finalize(&session);

@@ -37,7 +37,7 @@ class RoundMessages {
   bool sends_first_ = false;
 };
 
-constexpr Spec in_rounds(std::string_view name, std::string_view measures) {
+constexpr Spec rounds_spec(std::string_view name, std::string_view measures) {
   return {.name = name,
           .kind = Kind::parallel_transfer,
           .table = &tables::time_and_bandwidth,
@@ -45,83 +45,84 @@ constexpr Spec in_rounds(std::string_view name, std::string_view measures) {
           .in_rounds = true,
           .measures = measures};
 }
-constexpr Spec in_flight_in_rounds(std::string_view name, std::string_view measures) {
-  Spec spec = in_rounds(name, measures);
+constexpr Spec rounds_in_flight_spec(std::string_view name, std::string_view measures) {
+  Spec spec = rounds_spec(name, measures);
   spec.receive = Messages::in_flight;
   spec.message_rate = true;
   spec.table = &tables::message;
   return spec;
 }
 
-struct InRounds : PatternBase {
+struct RoundPattern : PatternBase {
   static bool takes_part(const GroupRank& e) {
     return e.round_partners != nullptr && !e.round_partners->partners.empty();
   }
   template <class C>
-  static auto prepare(const C& c, const LapPlan&) {
+  static auto prepare(const C& c, const IterationPlan&) {
     return RoundMessages(*c.me, c.in_flight);
   }
   /// The partner of a rank that has one: what a hub receives is not checked.
   static int partner_of(const GroupRank& e) { return e.round_partners->partners.front(); }
 
   template <class C>
-  static void start_sends(const C& c, const Lap& lap, const RoundMessages::View& v, MPI_Request* requests) {
+  static void start_sends(const C& c, const Iteration& it, const RoundMessages::View& v,
+                          MPI_Request* requests) {
     for (int i = 0; i < v.count; ++i) {
-      call::start_send(lap.send, c.count, c.type, v.partners[i], message_tag, c.comm, &requests[i]);
+      call::isend(it.send, c.count, c.type, v.partners[i], message_tag, c.comm, &requests[i]);
     }
   }
   template <class C>
-  static void start_receives(const C& c, const Lap& lap, const RoundMessages::View& v) {
+  static void start_receives(const C& c, const Iteration& it, const RoundMessages::View& v) {
     for (int i = 0; i < v.count; ++i) {
-      call::start_receive(lap.receive + i * c.span, c.count, c.type, v.partners[i], message_tag, c.comm,
-                          &v.requests[i]);
+      call::irecv(it.receive + i * c.message_stride, c.count, c.type, v.partners[i], message_tag, c.comm,
+                  &v.requests[i]);
     }
   }
   template <class C>
-  static void send_all(const C& c, const Lap& lap, const RoundMessages::View& v) {
+  static void send_all(const C& c, const Iteration& it, const RoundMessages::View& v) {
     for (int i = 0; i < v.count; ++i) {
-      call::send(lap.send, c.count, c.type, v.partners[i], message_tag, c.comm);
+      call::send(it.send, c.count, c.type, v.partners[i], message_tag, c.comm);
     }
   }
   template <class C>
-  static void receive_all(const C& c, const Lap& lap, const RoundMessages::View& v) {
+  static void receive_all(const C& c, const Iteration& it, const RoundMessages::View& v) {
     for (int i = 0; i < v.count; ++i) {
-      call::receive(lap.receive, c.count, c.type, v.partners[i], message_tag, c.comm);
+      call::recv(it.receive, c.count, c.type, v.partners[i], message_tag, c.comm);
     }
   }
 };
 
-struct Pair_Latency : InRounds {
+struct Pair_Latency : RoundPattern {
   static constexpr Spec spec = [] {
     Spec spec =
-        in_rounds("Pair_Latency", "Of each pair of endpoints, half of a round trip: MPI_Send, MPI_Recv.");
+        rounds_spec("Pair_Latency", "Of each pair of endpoints, half of a round trip: MPI_Send, MPI_Recv.");
     spec.time_factor = 0.5;
     return spec;
   }();
   template <class C>
-  static void step(const C& c, const Lap& lap, RoundMessages::View v) {
+  static void step(const C& c, const Iteration& it, RoundMessages::View v) {
     if (v.sends_first) {
-      send_all(c, lap, v);
-      receive_all(c, lap, v);
+      send_all(c, it, v);
+      receive_all(c, it, v);
     } else {
-      receive_all(c, lap, v);
-      send_all(c, lap, v);
+      receive_all(c, it, v);
+      send_all(c, it, v);
     }
   }
   static Expected expects(const GroupRank& e) { return message_of(e, partner_of(e)); }
 };
 
-struct Pair_Bandwidth : InRounds {
-  static constexpr Spec spec = in_flight_in_rounds(
+struct Pair_Bandwidth : RoundPattern {
+  static constexpr Spec spec = rounds_in_flight_spec(
       "Pair_Bandwidth",
       "Of each pair of endpoints, the time of one of -window_size messages one way: MPI_Isend, MPI_Irecv, "
       "MPI_Waitall.");
   template <class C>
-  static void step(const C& c, const Lap& lap, RoundMessages::View v) {
+  static void step(const C& c, const Iteration& it, RoundMessages::View v) {
     if (v.sends_first) {
-      start_sends(c, lap, v, v.requests);
+      start_sends(c, it, v, v.requests);
     } else {
-      start_receives(c, lap, v);
+      start_receives(c, it, v);
     }
     MPI_Waitall(v.count, v.requests, MPI_STATUSES_IGNORE);
   }
@@ -130,22 +131,22 @@ struct Pair_Bandwidth : InRounds {
   }
 };
 
-struct Pair_Bidirectional : InRounds {
-  static constexpr Spec spec = in_flight_in_rounds(
+struct Pair_Bidirectional : RoundPattern {
+  static constexpr Spec spec = rounds_in_flight_spec(
       "Pair_Bidirectional",
       "Of each pair of endpoints, the time of one of -window_size messages that go both ways at once: "
       "MPI_Isend, MPI_Irecv, MPI_Waitall.");
   template <class C>
-  static void step(const C& c, const Lap& lap, RoundMessages::View v) {
-    start_receives(c, lap, v);
-    start_sends(c, lap, v, v.requests + v.count);
+  static void step(const C& c, const Iteration& it, RoundMessages::View v) {
+    start_receives(c, it, v);
+    start_sends(c, it, v, v.requests + v.count);
     MPI_Waitall(2 * v.count, v.requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const GroupRank& e) { return messages_in_flight(e, partner_of(e)); }
 };
 
 inline constexpr ComponentFacts fabric_facts{
-    .name = "FABRIC", .title = "IMB-FABRIC part", .defaults = defaults_of_fabrics, .heads = Heads::rounds};
+    .name = "FABRIC", .title = "IMB-FABRIC part", .defaults = fabric_defaults, .style = OutputStyle::rounds};
 
 using Fabric = Catalog<Pair_Latency, Pair_Bandwidth, Pair_Bidirectional>;
 

@@ -14,32 +14,32 @@ namespace openimb {
 struct Write {
   static constexpr FileUse use = FileUse::write;
   template <class Way, class C>
-  static void move(const C& c, const Lap& lap) {
-    Way::write(c.file, lap.offset, lap.send, c.count, c.type);
+  static void move(const C& c, const Iteration& it) {
+    Way::write(c.file, it.offset, it.send, c.count, c.type);
   }
   template <class Way, class C>
-  static void start(const C& c, const Lap& lap, MPI_Request* request) {
-    Way::start_write(c.file, lap.offset, lap.send, c.count, c.type, request);
+  static void start(const C& c, const Iteration& it, MPI_Request* request) {
+    Way::start_write(c.file, it.offset, it.send, c.count, c.type, request);
   }
   template <class Way, class C>
-  static void finish(const C& c, const Lap& lap, MPI_Request* request) {
-    Way::finish_write(c.file, lap.send, request);
+  static void finish(const C& c, const Iteration& it, MPI_Request* request) {
+    Way::finish_write(c.file, it.send, request);
   }
 };
 
 struct Read {
   static constexpr FileUse use = FileUse::read;
   template <class Way, class C>
-  static void move(const C& c, const Lap& lap) {
-    Way::read(c.file, lap.offset, lap.receive, c.count, c.type);
+  static void move(const C& c, const Iteration& it) {
+    Way::read(c.file, it.offset, it.receive, c.count, c.type);
   }
   template <class Way, class C>
-  static void start(const C& c, const Lap& lap, MPI_Request* request) {
-    Way::start_read(c.file, lap.offset, lap.receive, c.count, c.type, request);
+  static void start(const C& c, const Iteration& it, MPI_Request* request) {
+    Way::start_read(c.file, it.offset, it.receive, c.count, c.type, request);
   }
   template <class Way, class C>
-  static void finish(const C& c, const Lap& lap, MPI_Request* request) {
-    Way::finish_read(c.file, lap.receive, request);
+  static void finish(const C& c, const Iteration& it, MPI_Request* request) {
+    Way::finish_read(c.file, it.receive, request);
   }
 };
 
@@ -48,25 +48,25 @@ struct Read {
 struct Indv {
   static constexpr FilePointer pointer = FilePointer::individual;
   static constexpr bool own_file = false;
-  using One = call::ByIndividual;
-  using All = call::AllByIndividual;
+  using One = call::IndividualPointerCalls;
+  using All = call::CollectiveIndividualCalls;
 };
 struct Expl {
   static constexpr FilePointer pointer = FilePointer::offset;
   static constexpr bool own_file = false;
-  using One = call::ByOffset;
-  using All = call::AllByOffset;
+  using One = call::OffsetCalls;
+  using All = call::CollectiveOffsetCalls;
 };
 struct Shared {
   static constexpr FilePointer pointer = FilePointer::shared;
   static constexpr bool own_file = false;
-  using One = call::ByShared;
-  using All = call::AllByShared;
+  using One = call::SharedPointerCalls;
+  using All = call::OrderedCalls;
 };
 struct Priv {
   static constexpr FilePointer pointer = FilePointer::individual;
   static constexpr bool own_file = true;
-  using One = call::ByIndividual;
+  using One = call::IndividualPointerCalls;
 };
 
 /// The processes that transfer, as at the beginning of the guide's names: S_, P_, C_.
@@ -105,16 +105,16 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
 template <class Action, class Way>
 struct FileCalls : PatternBase {
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    Action::template move<Way>(c, lap);
+  static void step(const C& c, const Iteration& it) {
+    Action::template move<Way>(c, it);
   }
   template <class C>
-  static void post(const C& c, const Lap& lap, MPI_Request* request) {
-    Action::template start<Way>(c, lap, request);
+  static void post(const C& c, const Iteration& it, MPI_Request* request) {
+    Action::template start<Way>(c, it, request);
   }
   template <class C>
-  static void finish(const C& c, const Lap& lap, MPI_Request* request) {
-    Action::template finish<Way>(c, lap, request);
+  static void finish(const C& c, const Iteration& it, MPI_Request* request) {
+    Action::template finish<Way>(c, it, request);
   }
 };
 
@@ -150,7 +150,7 @@ struct Open_Close : PatternBase {
                              .needs = "File_open"};
   /// The error is kept, as the time of an open that fails must not count.
   template <class C>
-  static void step(const C& c, const Lap&) {
+  static void step(const C& c, const Iteration&) {
     MPI_File file = MPI_FILE_NULL;
     c.errors->keep(MPI_File_open(c.comm, c.name, C::mode, c.info, &file));
     if (file == MPI_FILE_NULL) {

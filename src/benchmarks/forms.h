@@ -1,6 +1,6 @@
 // Forms of benchmarks, which are lines in catalogs, as Nonblocking<"Iscan", Scan>. Batches are compiled for
-// the `Namesake` of a form. Its type has no name as an argument: that would be in every symbol and in the
-// run-time type information.
+// the `Implementation` of a form. Its type has no name as an argument: that would be in every symbol and in
+// the run-time type information.
 #pragma once
 
 #include <algorithm>
@@ -13,47 +13,48 @@
 
 namespace openimb {
 
-/// The type for which the batches of a line in a catalog are compiled: its Namesake, or the benchmark itself.
+/// The type for which the batches of a line in a catalog are compiled: its Implementation, or the benchmark
+/// itself.
 template <class Pattern>
-struct Batched {
+struct BatchPattern {
   using Type = Pattern;
 };
 template <class Pattern>
-  requires requires { typename Pattern::Namesake; }
-struct Batched<Pattern> {
-  using Type = typename Pattern::Namesake;
+  requires requires { typename Pattern::Implementation; }
+struct BatchPattern<Pattern> {
+  using Type = typename Pattern::Implementation;
 };
 
 /// The benchmark runs only if it is named.
 template <class Pattern>
 struct OffByDefault {
-  using Namesake = typename Batched<Pattern>::Type;
+  using Implementation = typename BatchPattern<Pattern>::Type;
   static constexpr Spec spec = off_by_default(Pattern::spec);
 };
 
 /// A second name of a benchmark, with the same loops.
 template <Label name, class Pattern>
 struct AlsoNamed {
-  using Namesake = typename Batched<Pattern>::Type;
+  using Implementation = typename BatchPattern<Pattern>::Type;
   static constexpr Spec spec = also_named(name.view(), Pattern::spec);
 };
 
 template <class Blocking>
 struct StartAndWait : PatternBase {
   template <class C, class... ViewAndRequest>
-  static void post(const C& c, const Lap& lap, ViewAndRequest... view_and_request) {
-    Blocking::step(c, lap, view_and_request...);
+  static void post(const C& c, const Iteration& it, ViewAndRequest... view_and_request) {
+    Blocking::step(c, it, view_and_request...);
   }
   template <class C, class... View>
-  static void step(const C& c, const Lap& lap, View... view) {
+  static void step(const C& c, const Iteration& it, View... view) {
     MPI_Request request;
-    post(c, lap, view..., &request);
+    post(c, it, view..., &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
 };
 
 /// The spec of a form that measures overlap with computation.
-constexpr Spec overlapped(Spec spec) {
+constexpr Spec overlap_spec(Spec spec) {
   spec.starts = true;
   spec.overlap = Overlap::matched;
   spec.table = &tables::overlap;
@@ -63,52 +64,52 @@ constexpr Spec overlapped(Spec spec) {
 template <class Blocking>
 struct NonblockingForm : Blocking {
   using Loop = StartAndWait<Blocking>;
-  static constexpr Spec spec = overlapped(Blocking::spec);
+  static constexpr Spec spec = overlap_spec(Blocking::spec);
 };
 
 /// A blocking collective as a nonblocking one: its start and the wait for it. The engine computes in between.
 /// `name` is that of the call, too. Source: guide, "IMB-NBC Benchmarks".
 template <Label name, class Blocking>
 struct Nonblocking {
-  using Namesake = NonblockingForm<Blocking>;
+  using Implementation = NonblockingForm<Blocking>;
   static constexpr Spec spec = [] {
-    Spec spec = Namesake::spec;
+    Spec spec = Implementation::spec;
     spec.name = spec.needs = name.view();
     return spec;
   }();
 };
 
-constexpr Spec pure(Spec spec) {
+constexpr Spec pure_spec(Spec spec) {
   spec.overlap = Overlap::none;
-  spec.table = usual_table(spec.kind);
+  spec.table = default_table(spec.kind);
   return off_by_default(spec);
 }
 
 template <class Overlapping>
 struct PureForm : Overlapping {
   using Loop = LoopOf<Overlapping>;
-  static constexpr Spec spec = pure(Overlapping::spec);
+  static constexpr Spec spec = pure_spec(Overlapping::spec);
 };
 
 /// A form that measures overlap, without computation.
 template <Label name, class Overlapping>
 struct Pure {
-  using Namesake = PureForm<typename Overlapping::Namesake>;
-  static constexpr Spec spec = also_named(name.view(), pure(Overlapping::spec));
+  using Implementation = PureForm<typename Overlapping::Implementation>;
+  static constexpr Spec spec = also_named(name.view(), pure_spec(Overlapping::spec));
 };
 
 /// The loop of all persistent collectives.
 struct PersistentCollective : PatternBase {
   using Requests = PersistentRequests<1>;
   template <class C>
-  static void post(const C&, const Lap& lap, Requests::View requests, MPI_Request* request) {
-    *request = *requests.of(lap.slot);
+  static void post(const C&, const Iteration& it, Requests::View requests, MPI_Request* request) {
+    *request = *requests.of(it.slot);
     MPI_Start(request);
   }
   template <class C>
-  static void step(const C&, const Lap& lap, Requests::View requests) {
-    MPI_Start(requests.of(lap.slot));
-    MPI_Wait(requests.of(lap.slot), MPI_STATUS_IGNORE);
+  static void step(const C&, const Iteration& it, Requests::View requests) {
+    MPI_Start(requests.of(it.slot));
+    MPI_Wait(requests.of(it.slot), MPI_STATUS_IGNORE);
   }
 };
 
@@ -116,14 +117,14 @@ template <class Blocking>
 struct PersistentForm : Blocking {
   using Loop = PersistentCollective;
   static constexpr Spec spec = [] {
-    Spec spec = overlapped(Blocking::spec);
+    Spec spec = overlap_spec(Blocking::spec);
     spec.requests_per_slot = 1;
-    spec.unavailable = call::why_no_persistent_collectives;
+    spec.unavailable = call::no_persistent_collectives_reason;
     spec.rooted = false;
     return spec;
   }();
   template <class C>
-  static auto prepare(const C& c, const LapPlan& plan) {
+  static auto prepare(const C& c, const IterationPlan& plan) {
     PersistentCollective::Requests requests;
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
       Blocking::step(c, plan.at(slot), call::MakePersistent{requests.add()});
@@ -136,7 +137,7 @@ struct PersistentForm : Blocking {
 /// start and wait. A request has one root, which is rank 0. Source: MPI 4.0, section 6.13.
 template <Label name, class Blocking>
 struct Persistent {
-  using Namesake = PersistentForm<Blocking>;
+  using Implementation = PersistentForm<Blocking>;
   static constexpr std::string_view suffix = "_init";
   static constexpr auto init_call = [] {
     std::array<char, Blocking::spec.name.size() + suffix.size()> text{};
@@ -144,7 +145,7 @@ struct Persistent {
     return text;
   }();
   static constexpr Spec spec = [] {
-    Spec spec = Namesake::spec;
+    Spec spec = Implementation::spec;
     spec.name = name.view();
     spec.needs = {init_call.data(), init_call.size()};
     return spec;
@@ -154,15 +155,15 @@ struct Persistent {
 template <class Move>
 struct TransferAndWait : PatternBase {
   template <class C>
-  static void step(const C& c, const Lap& lap) {
+  static void step(const C& c, const Iteration& it) {
     MPI_Request request;
-    Move::move(c, lap, c.peer, c.peer_base, 0, 0, &request);
+    Move::move(c, it, c.peer, c.peer_base, 0, 0, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
 };
 
 template <class Pattern>
-struct FormWithRequest : Pattern {
+struct RequestForm : Pattern {
   using Loop = TransferAndWait<typename Pattern::Move>;
   static constexpr Spec spec = [] {
     Spec spec = Pattern::spec;
@@ -177,17 +178,17 @@ struct FormWithRequest : Pattern {
 /// origin, as MPI_Win_flush_local does; it is complete at the target when the lock around the batch is
 /// released. `name` is that of the call, too. Source: MPI 4.1, section 12.3.5.
 template <Label name, class Pattern>
-struct WithRequest {
-  using Namesake = FormWithRequest<Pattern>;
+struct RequestBased {
+  using Implementation = RequestForm<Pattern>;
   static constexpr Spec spec = [] {
-    Spec spec = Namesake::spec;
+    Spec spec = Implementation::spec;
     spec.name = spec.needs = name.view();
-    spec.unavailable = call::why_no_request(spec.name);
+    spec.unavailable = call::no_request_reason(spec.name);
     return spec;
   }();
 };
 
-constexpr Spec threaded(Spec spec) {
+constexpr Spec threaded_spec(Spec spec) {
   spec.threaded = true;
   spec.send_modes = {};  // all threads would share the buffer of MPI_Buffer_attach
   spec.in_default_list = true;
@@ -203,7 +204,7 @@ constexpr Spec threaded(Spec spec) {
 template <class Pattern>
 struct ThreadedForm : Pattern {
   using Loop = LoopOf<Pattern>;
-  static constexpr Spec spec = threaded(Pattern::spec);
+  static constexpr Spec spec = threaded_spec(Pattern::spec);
 };
 
 /// The threaded form of a single transfer runs on many pairs of processes at once.
@@ -211,7 +212,7 @@ template <class Pattern>
   requires(Pattern::spec.kind == Kind::single_transfer)
 struct ThreadedForm<Pattern> : Pattern {
   using Loop = LoopOf<Pattern>;
-  static constexpr Spec spec = threaded(Pattern::spec);
+  static constexpr Spec spec = threaded_spec(Pattern::spec);
   static bool takes_part(const GroupRank& e) { return Pairs::takes_part(e); }
   static int peer_of(const GroupRank& e) { return Pairs::peer_of(e); }
   static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
@@ -221,9 +222,9 @@ struct ThreadedForm<Pattern> : Pattern {
 /// processes.
 template <Label name, class Pattern>
 struct Threaded {
-  using Namesake = ThreadedForm<Pattern>;
+  using Implementation = ThreadedForm<Pattern>;
   static constexpr Spec spec = [] {
-    Spec spec = Namesake::spec;
+    Spec spec = Implementation::spec;
     spec.name = name.view();
     return spec;
   }();

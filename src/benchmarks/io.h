@@ -7,7 +7,7 @@
 namespace openimb {
 
 inline constexpr ComponentFacts io_facts{
-    .name = "IO", .title = "MPI-IO part", .defaults = defaults_of_files, .uses_files = true};
+    .name = "IO", .title = "MPI-IO part", .defaults = file_defaults, .uses_files = true};
 
 using Io = Catalog<
     BlockingFile<"S_Write_Indv", Single, Write, Indv>, NonblockingFile<"S_IWrite_Indv", Single, Write, Indv>,

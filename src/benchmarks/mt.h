@@ -12,7 +12,7 @@
 namespace openimb {
 
 inline constexpr ComponentFacts mt_facts{
-    .name = "MT", .title = "MT part", .defaults = defaults_of_threads, .heads = Heads::threads};
+    .name = "MT", .title = "MT part", .defaults = thread_defaults, .style = OutputStyle::threads};
 
 // clang-format off
 using Mt = Catalog<

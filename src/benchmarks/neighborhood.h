@@ -12,8 +12,8 @@ namespace openimb {
 
 /// The parts of a Spec that these benchmarks have. Several neighbors of a rank may be the same rank. `name`
 /// is that of the call, too.
-constexpr Spec on_topology(std::string_view name, Messages send,
-                           Displacements displacements = Displacements::none) {
+constexpr Spec topology_spec(std::string_view name, Messages send,
+                             Displacements displacements = Displacements::none) {
   return {.name = name,
           .send = send,
           .receive = Messages::per_neighbor,
@@ -21,30 +21,30 @@ constexpr Spec on_topology(std::string_view name, Messages send,
           .displacements = displacements,
           .in_default_list = false,
           .needs = name,
-          .unavailable = call::why_no_neighborhoods};
+          .unavailable = call::no_neighborhoods_reason};
 }
 
 /// A benchmark that owns the communicator with the topology.
-struct OnTopology : PatternBase {
+struct TopologyPattern : PatternBase {
   template <class C>
-  static TopologyCommunicator prepare(const C& c, const LapPlan&) {
+  static TopologyCommunicator prepare(const C& c, const IterationPlan&) {
     return TopologyCommunicator(c.comm, *c.me->neighborhood);
   }
 };
 
 /// The same, with the arguments of vector calls for each neighbor. All messages have the same length.
-struct OnTopologyOfVectors : PatternBase {
+struct TopologyVectorPattern : PatternBase {
   template <class C>
-  static auto prepare(const C& c, const LapPlan&) {
-    return NeighborArguments(c.comm, *c.me->neighborhood, c.count, c.span, c.type);
+  static auto prepare(const C& c, const IterationPlan&) {
+    return NeighborArguments(c.comm, *c.me->neighborhood, c.count, c.message_stride, c.type);
   }
 };
 
-struct Neighbor_allgather : OnTopology {
-  static constexpr Spec spec = on_topology("Neighbor_allgather", Messages::one);
+struct Neighbor_allgather : TopologyPattern {
+  static constexpr Spec spec = topology_spec("Neighbor_allgather", Messages::one);
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, MPI_Comm comm, Request... request) {
-    call::neighbor_allgather(lap.send, lap.receive, c.count, c.type, comm, request...);
+  static void step(const C& c, const Iteration& it, MPI_Comm comm, Request... request) {
+    call::neighbor_allgather(it.send, it.receive, c.count, c.type, comm, request...);
   }
   static Expected expects(const GroupRank& e) {
     Expected all;
@@ -55,22 +55,22 @@ struct Neighbor_allgather : OnTopology {
   }
 };
 
-struct Neighbor_allgatherv : OnTopologyOfVectors {
-  static constexpr Spec spec = on_topology("Neighbor_allgatherv", Messages::one, Displacements::elements);
+struct Neighbor_allgatherv : TopologyVectorPattern {
+  static constexpr Spec spec = topology_spec("Neighbor_allgatherv", Messages::one, Displacements::elements);
   template <class C, class View, class... Request>
-  static void step(const C& c, const Lap& lap, View view, Request... request) {
-    call::neighbor_allgatherv(lap.send, c.count, lap.receive, view.counts, view.at, c.type, view.comm,
+  static void step(const C& c, const Iteration& it, View view, Request... request) {
+    call::neighbor_allgatherv(it.send, c.count, it.receive, view.counts, view.at, c.type, view.comm,
                               request...);
   }
   static Expected expects(const GroupRank& e) { return Neighbor_allgather::expects(e); }
 };
 
 /// Delivers the block that each neighbor sends to this rank.
-struct Neighbor_alltoall : OnTopology {
-  static constexpr Spec spec = on_topology("Neighbor_alltoall", Messages::per_neighbor);
+struct Neighbor_alltoall : TopologyPattern {
+  static constexpr Spec spec = topology_spec("Neighbor_alltoall", Messages::per_neighbor);
   template <class C, class... Request>
-  static void step(const C& c, const Lap& lap, MPI_Comm comm, Request... request) {
-    call::neighbor_alltoall(lap.send, lap.receive, c.count, c.type, comm, request...);
+  static void step(const C& c, const Iteration& it, MPI_Comm comm, Request... request) {
+    call::neighbor_alltoall(it.send, it.receive, c.count, c.type, comm, request...);
   }
   static Expected expects(const GroupRank& e) {
     Expected all = Neighbor_allgather::expects(e);
@@ -79,22 +79,21 @@ struct Neighbor_alltoall : OnTopology {
   }
 };
 
-struct Neighbor_alltoallv : OnTopologyOfVectors {
+struct Neighbor_alltoallv : TopologyVectorPattern {
   static constexpr Spec spec =
-      on_topology("Neighbor_alltoallv", Messages::per_neighbor, Displacements::elements);
+      topology_spec("Neighbor_alltoallv", Messages::per_neighbor, Displacements::elements);
   template <class C, class View, class... Request>
-  static void step(const C& c, const Lap& lap, View view, Request... request) {
-    call::neighbor_alltoallv(lap.send, lap.receive, view.counts, view.at, c.type, view.comm, request...);
+  static void step(const C& c, const Iteration& it, View view, Request... request) {
+    call::neighbor_alltoallv(it.send, it.receive, view.counts, view.at, c.type, view.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return Neighbor_alltoall::expects(e); }
 };
 
-struct Neighbor_alltoallw : OnTopologyOfVectors {
-  static constexpr Spec spec = on_topology("Neighbor_alltoallw", Messages::per_neighbor);
+struct Neighbor_alltoallw : TopologyVectorPattern {
+  static constexpr Spec spec = topology_spec("Neighbor_alltoallw", Messages::per_neighbor);
   template <class C, class View, class... Request>
-  static void step(const C&, const Lap& lap, View view, Request... request) {
-    call::neighbor_alltoallw(lap.send, lap.receive, view.counts, view.bytes, view.types, view.comm,
-                             request...);
+  static void step(const C&, const Iteration& it, View view, Request... request) {
+    call::neighbor_alltoallw(it.send, it.receive, view.counts, view.bytes, view.types, view.comm, request...);
   }
   static Expected expects(const GroupRank& e) { return Neighbor_alltoall::expects(e); }
 };

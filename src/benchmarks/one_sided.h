@@ -10,8 +10,8 @@ namespace openimb {
 
 /// Displacement of message number `message` of this repetition in a window that begins at `base`.
 template <class C>
-MPI_Aint place_at(const C& c, const Lap& lap, MPI_Aint base, int message) {
-  return base + lap.remote + message * c.span;
+MPI_Aint place_at(const C& c, const Iteration& it, MPI_Aint base, int message) {
+  return base + it.remote + message * c.message_stride;
 }
 
 /// Transfers message `from` of the send buffer to message `to` of the target's receive buffer. `base`:
@@ -20,9 +20,9 @@ MPI_Aint place_at(const C& c, const Lap& lap, MPI_Aint base, int message) {
 struct Put {
   static constexpr Exposed exposed = Exposed::receive;
   template <class C, class... Request>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
+  static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
-    call::put(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.win,
+    call::put(it.send + from * c.message_stride, c.count, c.type, target, place_at(c, it, base, to), c.win,
               request...);
   }
 };
@@ -31,9 +31,9 @@ struct Put {
 struct Get {
   static constexpr Exposed exposed = Exposed::send;
   template <class C, class... Request>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
+  static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
-    call::get(lap.receive + to * c.span, c.count, c.type, target, place_at(c, lap, base, from), c.win,
+    call::get(it.receive + to * c.message_stride, c.count, c.type, target, place_at(c, it, base, from), c.win,
               request...);
   }
 };
@@ -41,10 +41,10 @@ struct Get {
 /// Adds message `from` of the send buffer to message `to` of the target's receive buffer.
 struct AddTo {
   template <class C, class... Request>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
+  static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
-    call::accumulate(lap.send + from * c.span, c.count, c.type, target, place_at(c, lap, base, to), c.op,
-                     c.win, request...);
+    call::accumulate(it.send + from * c.message_stride, c.count, c.type, target, place_at(c, it, base, to),
+                     c.op, c.win, request...);
   }
 };
 

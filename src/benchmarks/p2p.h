@@ -9,7 +9,7 @@
 namespace openimb {
 
 inline constexpr ComponentFacts p2p_facts{
-    .name = "P2P", .title = "IMB-P2P part", .defaults = defaults_of_pairs, .heads = Heads::pairs};
+    .name = "P2P", .title = "IMB-P2P part", .defaults = pair_defaults, .style = OutputStyle::pairs};
 
 using P2p = Catalog<PairsPingPong, PairsPingPing, Unirandom, Birandom, Corandom, Stencil2D, Stencil3D,
                     SendRecv_Replace, Halo, SimpleHalo, Multi_pair>;

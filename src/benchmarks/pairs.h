@@ -18,29 +18,29 @@ namespace openimb {
 
 /// The spec of a benchmark of all processes. `sent`: messages that each process sends in the time shown, on
 /// average.
-constexpr Spec for_all_processes(std::string_view name, double sent) {
+constexpr Spec all_processes_spec(std::string_view name, double sent) {
   return {.name = name,
           .kind = Kind::parallel_transfer,
           .table = &tables::mean_and_rate,
           .min_processes = 2,
           .sent = sent};
 }
-constexpr Spec for_all_pairs(std::string_view name, double sent) {
-  Spec spec = for_all_processes(name, sent);
+constexpr Spec all_pairs_spec(std::string_view name, double sent) {
+  Spec spec = all_processes_spec(name, sent);
   spec.in_pairs = true;
   return spec;
 }
-constexpr Spec with_random_partners(Spec spec) {
+constexpr Spec random_partner_spec(Spec spec) {
   spec.random_partners = true;
   return spec;
 }
 
 /// Sends a message and receives one at the same time.
 template <class C>
-void exchange(const C& c, const Lap& lap, int to, int from) {
+void exchange(const C& c, const Iteration& it, int to, int from) {
   MPI_Request request;
-  call::start_receive(lap.receive, c.count, c.type, from, message_tag, c.comm, &request);
-  call::send(lap.send, c.count, c.type, to, message_tag, c.comm);
+  call::irecv(it.receive, c.count, c.type, from, message_tag, c.comm, &request);
+  call::send(it.send, c.count, c.type, to, message_tag, c.comm);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
@@ -48,28 +48,28 @@ void exchange(const C& c, const Lap& lap, int to, int from) {
 /// idle.
 struct PairsPingPong : PairsInFlight {
   static constexpr Spec spec = [] {
-    Spec spec = for_all_pairs("PingPong", 0.5);
+    Spec spec = all_pairs_spec("PingPong", 0.5);
     spec.time_factor = 0.5;
     return spec;
   }();
   template <class C>
-  static void step(const C& c, const Lap& lap) {
+  static void step(const C& c, const Iteration& it) {
     if (c.rank < c.peer) {
-      send_message(c, lap);
-      receive_message(c, lap, c.peer);
+      send_message(c, it);
+      receive_message(c, it, c.peer);
     } else {
-      receive_message(c, lap, c.peer);
-      send_message(c, lap);
+      receive_message(c, it, c.peer);
+      send_message(c, it);
     }
   }
   static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
 struct PairsPingPing : PairsInFlight {
-  static constexpr Spec spec = for_all_pairs("PingPing", 1);
+  static constexpr Spec spec = all_pairs_spec("PingPing", 1);
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    exchange(c, lap, c.peer, c.peer);
+  static void step(const C& c, const Iteration& it) {
+    exchange(c, it, c.peer, c.peer);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
@@ -119,21 +119,21 @@ class PartnerTable {
 struct RandomPairs : PatternBase {
   static bool takes_part(const GroupRank& e) { return PairsInFlight::takes_part(e); }
   template <class C>
-  static auto prepare(const C& c, const LapPlan&) {
+  static auto prepare(const C& c, const IterationPlan&) {
     return PartnerTable<Partner>(*c.me, partner_in);
   }
 };
 
 /// Each pair transfers one message, from one process to the other.
 struct Unirandom : RandomPairs {
-  static constexpr Spec spec = with_random_partners(for_all_pairs("Unirandom", 0.5));
+  static constexpr Spec spec = random_partner_spec(all_pairs_spec("Unirandom", 0.5));
   template <class C>
-  static void step(const C& c, const Lap& lap, const Partner* partners) {
-    const Partner& partner = partners[lap.root];
+  static void step(const C& c, const Iteration& it, const Partner* partners) {
+    const Partner& partner = partners[it.root];
     if (partner.sends_first) {
-      call::send(lap.send, c.count, c.type, partner.rank, message_tag, c.comm);
+      call::send(it.send, c.count, c.type, partner.rank, message_tag, c.comm);
     } else {
-      call::receive(lap.receive, c.count, c.type, partner.rank, message_tag, c.comm);
+      call::recv(it.receive, c.count, c.type, partner.rank, message_tag, c.comm);
     }
   }
   static Expected expects(const GroupRank& e) {
@@ -144,25 +144,25 @@ struct Unirandom : RandomPairs {
 
 /// Each pair transfers one message each way.
 struct Birandom : RandomPairs {
-  static constexpr Spec spec = with_random_partners(for_all_pairs("Birandom", 1));
+  static constexpr Spec spec = random_partner_spec(all_pairs_spec("Birandom", 1));
   template <class C>
-  static void step(const C& c, const Lap& lap, const Partner* partners) {
-    const int partner = partners[lap.root].rank;
-    exchange(c, lap, partner, partner);
+  static void step(const C& c, const Iteration& it, const Partner* partners) {
+    const int partner = partners[it.root].rank;
+    exchange(c, it, partner, partner);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, partner_in(e, e.root).rank); }
 };
 
 /// Every process sends to the next one on a random cycle through all processes.
 struct Corandom : PatternBase {
-  static constexpr Spec spec = with_random_partners(for_all_processes("Corandom", 1));
+  static constexpr Spec spec = random_partner_spec(all_processes_spec("Corandom", 1));
   template <class C>
-  static auto prepare(const C& c, const LapPlan&) {
+  static auto prepare(const C& c, const IterationPlan&) {
     return PartnerTable<Neighbors>(*c.me, neighbors_in);
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, const Neighbors* rounds) {
-    exchange(c, lap, rounds[lap.root].to, rounds[lap.root].from);
+  static void step(const C& c, const Iteration& it, const Neighbors* rounds) {
+    exchange(c, it, rounds[it.root].to, rounds[it.root].from);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, neighbors_in(e, e.root).from); }
 };
@@ -171,20 +171,20 @@ struct Corandom : PatternBase {
 /// neighbor.
 struct SendRecv_Replace : PatternBase {
   static constexpr Spec spec = [] {
-    Spec spec = for_all_processes("SendRecv_Replace", 1);
+    Spec spec = all_processes_spec("SendRecv_Replace", 1);
     spec.send = Messages::none;
     spec.replaces = true;
     return spec;
   }();
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::send_receive_replace(lap.receive, c.count, c.type, c.right, c.left, message_tag, c.comm);
+  static void step(const C& c, const Iteration& it) {
+    call::sendrecv_replace(it.receive, c.count, c.type, c.right, c.left, message_tag, c.comm);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, e.left()); }
 };
 
 constexpr Spec pairs_in_flight(std::string_view name) {
-  Spec spec = for_all_pairs(name, 0.5);
+  Spec spec = all_pairs_spec(name, 0.5);
   spec.receive = Messages::in_flight;
   spec.message_rate = true;
   spec.measures =
@@ -201,8 +201,8 @@ struct Multi_pair : PairsInFlight {
     return e.rank < 2 * half && (most == 0 || e.rank % half < most);
   }
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    Uniband::step(c, lap);
+  static void step(const C& c, const Iteration& it) {
+    Uniband::step(c, it);
   }
   static Expected expects(const GroupRank& e) { return Uniband::expects(e); }
 };

@@ -10,11 +10,10 @@
 namespace openimb {
 
 struct Sendrecv : PatternBase {
-  static constexpr Spec spec{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
+  static constexpr Spec spec{.name = "Sendrecv", .kind = Kind::parallel_transfer, .messages_per_process = 2};
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    call::send_receive(lap.send, lap.receive, c.count, c.type, c.right, c.left, tag_of(c, message_tag),
-                       c.comm);
+  static void step(const C& c, const Iteration& it) {
+    call::sendrecv(it.send, it.receive, c.count, c.type, c.right, c.left, tag_of(c, message_tag), c.comm);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, e.left()); }
 };
@@ -23,10 +22,10 @@ struct Sendrecv : PatternBase {
 inline constexpr int to_left = 1, to_right = 2;
 
 template <SendMode mode, class C>
-void start_sends_to_neighbors(const C& c, const Lap& lap, MPI_Request* requests) {
-  call::start_send<mode>(lap.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
-  call::start_send<mode>(lap.send + c.span, c.count, c.type, c.left, tag_of(c, to_left), c.comm,
-                         &requests[1]);
+void start_sends_to_neighbors(const C& c, const Iteration& it, MPI_Request* requests) {
+  call::isend<mode>(it.send, c.count, c.type, c.right, tag_of(c, to_right), c.comm, &requests[0]);
+  call::isend<mode>(it.send + c.message_stride, c.count, c.type, c.left, tag_of(c, to_left), c.comm,
+                    &requests[1]);
 }
 
 struct Exchange : PatternBase {
@@ -34,14 +33,14 @@ struct Exchange : PatternBase {
                              .kind = Kind::parallel_transfer,
                              .send = Messages::two,
                              .receive = Messages::two,
-                             .turnover = 4,
+                             .messages_per_process = 4,
                              .send_modes = every_send_mode};
   template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap) {
+  static void step(const C& c, const Iteration& it) {
     MPI_Request requests[2];
-    start_sends_to_neighbors<mode>(c, lap, requests);
-    call::receive(lap.receive, c.count, c.type, c.left, tag_of(c, to_right), c.comm);
-    call::receive(lap.receive + c.span, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
+    start_sends_to_neighbors<mode>(c, it, requests);
+    call::recv(it.receive, c.count, c.type, c.left, tag_of(c, to_right), c.comm);
+    call::recv(it.receive + c.message_stride, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const GroupRank& e) {
@@ -62,16 +61,16 @@ struct Pairs : PatternBase {
 /// memory, as pending receives must not share any. Source: MPI 4.1, section 3.7.
 struct PairsInFlight : Pairs {
   template <SendMode mode = SendMode::standard, class C>
-  static void start_sends(const C& c, const Lap& lap, MPI_Request* requests) {
+  static void start_sends(const C& c, const Iteration& it, MPI_Request* requests) {
     for (int i = 0; i < c.in_flight; ++i) {
-      call::start_send<mode>(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &requests[i]);
+      call::isend<mode>(it.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &requests[i]);
     }
   }
   template <class C>
-  static void start_receives(const C& c, const Lap& lap, MPI_Request* requests) {
+  static void start_receives(const C& c, const Iteration& it, MPI_Request* requests) {
     for (int i = 0; i < c.in_flight; ++i) {
-      call::start_receive(lap.receive + i * c.span, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm,
-                          &requests[i]);
+      call::irecv(it.receive + i * c.message_stride, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm,
+                  &requests[i]);
     }
   }
 };
@@ -89,11 +88,11 @@ struct Uniband : PairsInFlight {
                              .send_modes = {.any = true, .not_buffered = one_way},
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap) {
+  static void step(const C& c, const Iteration& it) {
     if (c.rank < c.peer) {
-      start_sends<mode>(c, lap, c.requests);
+      start_sends<mode>(c, it, c.requests);
     } else {
-      start_receives(c, lap, c.requests);
+      start_receives(c, it, c.requests);
     }
     MPI_Waitall(c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
@@ -107,15 +106,15 @@ struct Biband : PairsInFlight {
                              .kind = Kind::parallel_transfer,
                              .table = &tables::rate,
                              .receive = Messages::in_flight,
-                             .turnover = 2,
+                             .messages_per_process = 2,
                              .message_rate = true,
                              .min_processes = 2,
                              .send_modes = every_send_mode,
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap) {
-    start_receives(c, lap, c.requests);
-    start_sends<mode>(c, lap, c.requests + c.in_flight);
+  static void step(const C& c, const Iteration& it) {
+    start_receives(c, it, c.requests);
+    start_sends<mode>(c, it, c.requests + c.in_flight);
     MPI_Waitall(2 * c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const GroupRank& e) { return messages_in_flight(e, peer_of(e)); }

@@ -9,48 +9,48 @@
 namespace openimb {
 
 /// The parts of a Spec that these benchmarks have.
-constexpr Spec in_parts(const Spec& whole, std::string_view name, int requests_per_slot) {
-  Spec spec = with_requests(whole, name, requests_per_slot);
+constexpr Spec partitioned_spec(const Spec& whole, std::string_view name, int requests_per_slot) {
+  Spec spec = persistent_spec(whole, name, requests_per_slot);
   spec.partitioned = true;
   spec.needs = "Psend_init";
-  spec.unavailable = call::why_no_partitions;
+  spec.unavailable = call::no_partitions_reason;
   return spec;
 }
 
 /// Marks all parts of `messages` messages ready: one after the other, or by the threads of a team.
 template <int messages, class C>
-void mark_ready(const C& c, const MPI_Request* requests, int parts) {
+void pready_all(const C& c, const MPI_Request* requests, int parts) {
   if constexpr (requires { c.marking; }) {
     c.marking->mark(requests, messages, parts);
   } else {
     const MPI_Request request = *requests;
-    for (int part = 0; part < parts; ++part) call::mark_ready(part, request);
-    if constexpr (messages > 1) mark_ready<messages - 1>(c, requests + 1, parts);
+    for (int part = 0; part < parts; ++part) call::pready(part, request);
+    if constexpr (messages > 1) pready_all<messages - 1>(c, requests + 1, parts);
   }
 }
 template <class C>
 void send_parts(const C& c, MPI_Request* request, int parts) {
   MPI_Start(request);
-  mark_ready<1>(c, request, parts);
+  pready_all<1>(c, request, parts);
   MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
 /// PingPong with a partitioned send and a partitioned receive.
 struct Partitioned_PingPong : PatternBase {
-  static constexpr Spec spec = in_parts(PingPong::spec, "Partitioned_PingPong", 2);
+  static constexpr Spec spec = partitioned_spec(PingPong::spec, "Partitioned_PingPong", 2);
   template <class C>
-  static auto prepare(const C& c, const LapPlan& plan) {
+  static auto prepare(const C& c, const IterationPlan& plan) {
     PartitionedRequests<2> requests(parts_of(c.count, c.me->partitions));
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
       const call::Parts parts{requests.parts(), c.count / requests.parts(), c.type, c.comm};
-      call::prepare_send(plan.at(slot).send, parts, c.peer, message_tag, requests.add());
-      call::prepare_receive(plan.at(slot).receive, parts, c.peer, message_tag, requests.add());
+      call::psend_init(plan.at(slot).send, parts, c.peer, message_tag, requests.add());
+      call::precv_init(plan.at(slot).receive, parts, c.peer, message_tag, requests.add());
     }
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PartitionedRequests<2>::View view) {
-    MPI_Request* const requests = view.of(lap.slot);  // send, receive
+  static void step(const C& c, const Iteration& it, PartitionedRequests<2>::View view) {
+    MPI_Request* const requests = view.of(it.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Start(requests + 1);
       send_parts(c, requests, view.parts);
@@ -67,18 +67,18 @@ struct Partitioned_PingPong : PatternBase {
 /// The calls before and after the computation that delays the last part of a message.
 struct LatePart : Partitioned_PingPong {
   template <class C>
-  static void post(const C& c, const Lap& lap, PartitionedRequests<2>::View view, MPI_Request* send) {
-    MPI_Request* const requests = view.of(lap.slot);  // send, receive
+  static void post(const C& c, const Iteration& it, PartitionedRequests<2>::View view, MPI_Request* send) {
+    MPI_Request* const requests = view.of(it.slot);  // send, receive
     MPI_Start(requests + 1);
     if (c.rank != 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
     MPI_Start(requests);
-    mark_ready<1>(c, requests, view.parts - 1);
+    pready_all<1>(c, requests, view.parts - 1);
     *send = *requests;
   }
   template <class C>
-  static void finish(const C& c, const Lap& lap, PartitionedRequests<2>::View view, MPI_Request*) {
-    MPI_Request* const requests = view.of(lap.slot);
-    call::mark_ready(view.parts - 1, *requests);
+  static void finish(const C& c, const Iteration& it, PartitionedRequests<2>::View view, MPI_Request*) {
+    MPI_Request* const requests = view.of(it.slot);
+    call::pready(view.parts - 1, *requests);
     MPI_Wait(requests, MPI_STATUS_IGNORE);
     if (c.rank == 0) MPI_Wait(requests + 1, MPI_STATUS_IGNORE);
   }
@@ -97,25 +97,25 @@ struct Partitioned_overlap : LatePart {
 
 /// The transfers of Exchange, as partitioned messages.
 struct Partitioned_Exchange : PatternBase {
-  static constexpr Spec spec = in_parts(Exchange::spec, "Partitioned_Exchange", 4);
+  static constexpr Spec spec = partitioned_spec(Exchange::spec, "Partitioned_Exchange", 4);
   template <class C>
-  static auto prepare(const C& c, const LapPlan& plan) {
+  static auto prepare(const C& c, const IterationPlan& plan) {
     PartitionedRequests<4> requests(parts_of(c.count, c.me->partitions));
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
-      const Lap lap = plan.at(slot);
+      const Iteration it = plan.at(slot);
       const call::Parts parts{requests.parts(), c.count / requests.parts(), c.type, c.comm};
-      call::prepare_receive(lap.receive, parts, c.left, to_right, requests.add());
-      call::prepare_receive(lap.receive + c.span, parts, c.right, to_left, requests.add());
-      call::prepare_send(lap.send, parts, c.right, to_right, requests.add());
-      call::prepare_send(lap.send + c.span, parts, c.left, to_left, requests.add());
+      call::precv_init(it.receive, parts, c.left, to_right, requests.add());
+      call::precv_init(it.receive + c.message_stride, parts, c.right, to_left, requests.add());
+      call::psend_init(it.send, parts, c.right, to_right, requests.add());
+      call::psend_init(it.send + c.message_stride, parts, c.left, to_left, requests.add());
     }
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PartitionedRequests<4>::View view) {
-    MPI_Request* const requests = view.of(lap.slot);  // two receives, two sends
+  static void step(const C& c, const Iteration& it, PartitionedRequests<4>::View view) {
+    MPI_Request* const requests = view.of(it.slot);  // two receives, two sends
     MPI_Startall(4, requests);
-    mark_ready<2>(c, requests + 2, view.parts);
+    pready_all<2>(c, requests + 2, view.parts);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const GroupRank& e) { return Exchange::expects(e); }

@@ -7,7 +7,7 @@
 namespace openimb {
 
 /// The parts of a Spec that all of IMB-RMA has.
-constexpr Spec passive(std::string_view name, Kind kind, Exposed exposed) {
+constexpr Spec passive_spec(std::string_view name, Kind kind, Exposed exposed) {
   return {.name = name,
           .kind = kind,
           .access = Access::passive_target,
@@ -15,8 +15,8 @@ constexpr Spec passive(std::string_view name, Kind kind, Exposed exposed) {
 }
 
 /// The spec of a benchmark of two processes that has both aggregate modes.
-constexpr Spec pair(std::string_view name, Exposed exposed, bool in_default_list = true) {
-  Spec spec = passive(name, Kind::single_transfer, exposed);
+constexpr Spec pair_spec(std::string_view name, Exposed exposed, bool in_default_list = true) {
+  Spec spec = passive_spec(name, Kind::single_transfer, exposed);
   spec.aggregation = Aggregation::non_aggregate_first;
   spec.in_default_list = in_default_list;
   spec.one_sided.any_sync = true;
@@ -24,7 +24,7 @@ constexpr Spec pair(std::string_view name, Exposed exposed, bool in_default_list
 }
 
 /// The spec of a benchmark that is by its name complete at the origin only: -sync_mode does not change it.
-constexpr Spec local(Spec spec) {
+constexpr Spec local_spec(Spec spec) {
   spec.one_sided.sync = SyncMode::flush_local;
   spec.one_sided.any_sync = false;
   return spec;
@@ -60,8 +60,8 @@ struct FlushedPeer : PatternBase {
 template <class Move, class Completion>
 struct MoveToPeer : FlushedPeer<Completion> {
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    Move::move(c, lap, c.peer, c.peer_base, 0, 0);
+  static void step(const C& c, const Iteration& it) {
+    Move::move(c, it, c.peer, c.peer_base, 0, 0);
   }
 };
 
@@ -75,27 +75,27 @@ struct PassivePair : LockedPeer<Ways> {
 };
 
 struct Unidir_put : PassivePair<Put, OneWay> {
-  static constexpr Spec spec = pair("Unidir_put", Put::exposed);
+  static constexpr Spec spec = pair_spec("Unidir_put", Put::exposed);
 };
 struct Unidir_get : PassivePair<Get, OneWay> {
-  static constexpr Spec spec = pair("Unidir_get", Get::exposed);
+  static constexpr Spec spec = pair_spec("Unidir_get", Get::exposed);
 };
 struct Bidir_put : PassivePair<Put, BothWays> {
-  static constexpr Spec spec = pair("Bidir_put", Put::exposed);
+  static constexpr Spec spec = pair_spec("Bidir_put", Put::exposed);
 };
 struct Bidir_get : PassivePair<Get, BothWays> {
-  static constexpr Spec spec = pair("Bidir_get", Get::exposed);
+  static constexpr Spec spec = pair_spec("Bidir_get", Get::exposed);
 };
 struct Put_local : PassivePair<Put, OneWay, AtOrigin> {
-  static constexpr Spec spec = local(pair("Put_local", Put::exposed));
+  static constexpr Spec spec = local_spec(pair_spec("Put_local", Put::exposed));
 };
 struct Get_local : PassivePair<Get, OneWay, AtOrigin> {
-  static constexpr Spec spec = local(pair("Get_local", Get::exposed, false));
+  static constexpr Spec spec = local_spec(pair_spec("Get_local", Get::exposed, false));
 };
 
 struct Truly_passive_put : PassivePair<Put, OneWay> {
   static constexpr Spec spec = [] {
-    Spec spec = passive("Truly_passive_put", Kind::single_transfer, Put::exposed);
+    Spec spec = passive_spec("Truly_passive_put", Kind::single_transfer, Put::exposed);
     spec.table = &tables::passive;
     spec.one_sided.computing_target = true;
     spec.notes =
@@ -119,8 +119,8 @@ struct Every {
 };
 
 template <class Origins>
-constexpr Spec with_all(std::string_view name, Exposed exposed, bool in_default_list = true) {
-  Spec spec = passive(name, Origins::kind, exposed);
+constexpr Spec all_targets_spec(std::string_view name, Exposed exposed, bool in_default_list = true) {
+  Spec spec = passive_spec(name, Origins::kind, exposed);
   spec.receive = exposed == Exposed::receive && Origins::kind == Kind::multiple_transfer ? Messages::one
                                                                                          : Messages::per_rank;
   if (Origins::kind == Kind::parallel_transfer) spec.table = &tables::range;
@@ -134,10 +134,10 @@ template <class Move, class Completion>
 struct MoveToAll : PatternBase {
   static constexpr bool puts = Move::exposed == Exposed::receive;
   template <class C>
-  static void step(const C& c, const Lap& lap) {
+  static void step(const C& c, const Iteration& it) {
     for (int i = 0; i < c.ranks - 1; ++i) {
       const int target = c.others[i];
-      Move::move(c, lap, target, c.bases[target], 0, puts ? c.rank : target);
+      Move::move(c, it, target, c.bases[target], 0, puts ? c.rank : target);
     }
   }
   template <class C>
@@ -147,7 +147,7 @@ struct MoveToAll : PatternBase {
 };
 
 template <class What, class Origins, class Completion = AtTarget>
-struct WithAll : PatternBase {
+struct AllTargetsPattern : PatternBase {
   using Move = What;
   using Loop = MoveToAll<Move, Completion>;
   using LocalLoop = MoveToAll<Move, AtOrigin>;
@@ -178,27 +178,27 @@ struct WithAll : PatternBase {
   }
 };
 
-struct One_put_all : WithAll<Put, One> {
-  static constexpr Spec spec = with_all<One>("One_put_all", Put::exposed);
+struct One_put_all : AllTargetsPattern<Put, One> {
+  static constexpr Spec spec = all_targets_spec<One>("One_put_all", Put::exposed);
 };
-struct One_get_all : WithAll<Get, One> {
-  static constexpr Spec spec = with_all<One>("One_get_all", Get::exposed);
+struct One_get_all : AllTargetsPattern<Get, One> {
+  static constexpr Spec spec = all_targets_spec<One>("One_get_all", Get::exposed);
 };
-struct All_put_all : WithAll<Put, Every> {
-  static constexpr Spec spec = with_all<Every>("All_put_all", Put::exposed);
+struct All_put_all : AllTargetsPattern<Put, Every> {
+  static constexpr Spec spec = all_targets_spec<Every>("All_put_all", Put::exposed);
 };
-struct All_get_all : WithAll<Get, Every> {
-  static constexpr Spec spec = with_all<Every>("All_get_all", Get::exposed);
+struct All_get_all : AllTargetsPattern<Get, Every> {
+  static constexpr Spec spec = all_targets_spec<Every>("All_get_all", Get::exposed);
 };
-struct Put_all_local : WithAll<Put, One, AtOrigin> {
-  static constexpr Spec spec = local(with_all<One>("Put_all_local", Put::exposed));
+struct Put_all_local : AllTargetsPattern<Put, One, AtOrigin> {
+  static constexpr Spec spec = local_spec(all_targets_spec<One>("Put_all_local", Put::exposed));
 };
-struct Get_all_local : WithAll<Get, One, AtOrigin> {
-  static constexpr Spec spec = local(with_all<One>("Get_all_local", Get::exposed, false));
+struct Get_all_local : AllTargetsPattern<Get, One, AtOrigin> {
+  static constexpr Spec spec = local_spec(all_targets_spec<One>("Get_all_local", Get::exposed, false));
 };
 
-constexpr Spec with_neighbors(std::string_view name, Exposed exposed) {
-  Spec spec = passive(name, Kind::parallel_transfer, exposed);
+constexpr Spec neighbors_spec(std::string_view name, Exposed exposed) {
+  Spec spec = passive_spec(name, Kind::parallel_transfer, exposed);
   spec.send = spec.receive = Messages::two;
   spec.table = &tables::range;
   spec.one_sided.any_sync = true;
@@ -209,11 +209,11 @@ template <class Move, class Completion>
 struct MoveToNeighbors : PatternBase {
   static constexpr bool puts = Move::exposed == Exposed::receive;
   template <class C>
-  static void step(const C& c, const Lap& lap) {
+  static void step(const C& c, const Iteration& it) {
     const int first = puts ? c.right : c.left;
     const int second = puts ? c.left : c.right;
-    Move::move(c, lap, first, c.bases[first], 0, 0);
-    Move::move(c, lap, second, c.bases[second], 1, 1);
+    Move::move(c, it, first, c.bases[first], 0, 0);
+    Move::move(c, it, second, c.bases[second], 1, 1);
   }
   template <class C>
   static void close(const C& c) {
@@ -225,7 +225,7 @@ struct MoveToNeighbors : PatternBase {
 /// Transfers with both neighbors in the periodic chain, as in Exchange: message 0 goes to the right, message
 /// 1 to the left.
 template <class What>
-struct WithNeighbors : PatternBase {
+struct NeighborsPattern : PatternBase {
   using Move = What;
   using Loop = MoveToNeighbors<Move, AtTarget>;
   using LocalLoop = MoveToNeighbors<Move, AtOrigin>;
@@ -243,22 +243,22 @@ struct WithNeighbors : PatternBase {
   }
 };
 
-struct Exchange_put : WithNeighbors<Put> {
-  static constexpr Spec spec = with_neighbors("Exchange_put", Put::exposed);
+struct Exchange_put : NeighborsPattern<Put> {
+  static constexpr Spec spec = neighbors_spec("Exchange_put", Put::exposed);
 };
-struct Exchange_get : WithNeighbors<Get> {
-  static constexpr Spec spec = with_neighbors("Exchange_get", Get::exposed);
+struct Exchange_get : NeighborsPattern<Get> {
+  static constexpr Spec spec = neighbors_spec("Exchange_get", Get::exposed);
 };
 
-constexpr Spec atomic(std::string_view name) {
-  Spec spec = pair(name, Exposed::receive);
+constexpr Spec atomic_spec(std::string_view name) {
+  Spec spec = pair_spec(name, Exposed::receive);
   spec.reduction = spec.updates_receive = true;
   return spec;
 }
 
 /// The spec of an atomic operation on one element.
-constexpr Spec atomic_word(std::string_view name) {
-  Spec spec = atomic(name);
+constexpr Spec atomic_word_spec(std::string_view name) {
+  Spec spec = atomic_spec(name);
   spec.one_sided.single_element = true;
   spec.needs = name;
   return spec;
@@ -267,27 +267,27 @@ constexpr Spec atomic_word(std::string_view name) {
 /// Rank 0 updates the memory of rank 1, and fetches the previous value into its receive buffer.
 struct FetchAndAdd {
   template <class C, class... Request>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to,
+  static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
-    const MPI_Aint at = place_at(c, lap, base, to);
-    call::get_accumulate(lap.send + from * c.span, lap.receive, c.count, c.type, target, at, c.op, c.win,
-                         request...);
+    const MPI_Aint at = place_at(c, it, base, to);
+    call::get_accumulate(it.send + from * c.message_stride, it.receive, c.count, c.type, target, at, c.op,
+                         c.win, request...);
   }
 };
 struct FetchAndOp {
   template <class C>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
-    const MPI_Aint at = place_at(c, lap, base, to);
-    MPI_Fetch_and_op(lap.send + from * c.span, lap.receive, c.type, target, at, c.op, c.win);
+  static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to) {
+    const MPI_Aint at = place_at(c, it, base, to);
+    MPI_Fetch_and_op(it.send + from * c.message_stride, it.receive, c.type, target, at, c.op, c.win);
   }
 };
 /// The compare value is the next message of the send buffer.
 struct CompareAndSwap {
   template <class C>
-  static void move(const C& c, const Lap& lap, int target, MPI_Aint base, int from, int to) {
-    const MPI_Aint at = place_at(c, lap, base, to);
-    char* const out = lap.send + from * c.span;
-    MPI_Compare_and_swap(out, out + c.span, lap.receive, c.type, target, at, c.win);
+  static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to) {
+    const MPI_Aint at = place_at(c, it, base, to);
+    char* const out = it.send + from * c.message_stride;
+    MPI_Compare_and_swap(out, out + c.message_stride, it.receive, c.type, target, at, c.win);
   }
 };
 
@@ -305,13 +305,13 @@ struct Atomic : LockedPeer<OneWay> {
 };
 
 struct Accumulate : Atomic<AddTo> {
-  static constexpr Spec spec = atomic("Accumulate");
+  static constexpr Spec spec = atomic_spec("Accumulate");
   static Expected expects(const GroupRank& e) { return e.rank == 1 ? added_by_rank_0(e) : Expected{}; }
 };
 
 struct Get_accumulate : Atomic<FetchAndAdd> {
   static constexpr Spec spec = [] {
-    Spec spec = atomic("Get_accumulate");
+    Spec spec = atomic_spec("Get_accumulate");
     spec.needs = spec.name;
     return spec;
   }();
@@ -321,7 +321,7 @@ struct Get_accumulate : Atomic<FetchAndAdd> {
 };
 
 struct Fetch_and_op : Atomic<FetchAndOp> {
-  static constexpr Spec spec = atomic_word("Fetch_and_op");
+  static constexpr Spec spec = atomic_word_spec("Fetch_and_op");
   static Expected expects(const GroupRank& e) {
     return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e);
   }
@@ -330,7 +330,7 @@ struct Fetch_and_op : Atomic<FetchAndOp> {
 /// Message 0 of the send buffer replaces the target's value if that equals message 1.
 struct Compare_and_swap : Atomic<CompareAndSwap> {
   static constexpr Spec spec = [] {
-    Spec spec = atomic_word("Compare_and_swap");
+    Spec spec = atomic_word_spec("Compare_and_swap");
     spec.send = Messages::two;
     spec.one_sided.integers_only = spec.one_sided.compares = true;
     spec.notes = "#     Uses MPI_INT data type\n";

@@ -9,7 +9,7 @@
 namespace openimb {
 
 /// The Spec of a benchmark that makes its requests once for each slot, from the Spec with ordinary calls.
-constexpr Spec with_requests(Spec spec, std::string_view name, int requests_per_slot) {
+constexpr Spec persistent_spec(Spec spec, std::string_view name, int requests_per_slot) {
   spec.requests_per_slot = requests_per_slot;
   spec.send_modes = {};
   return also_named(name, spec);
@@ -17,20 +17,20 @@ constexpr Spec with_requests(Spec spec, std::string_view name, int requests_per_
 
 /// PingPong with a persistent send and a persistent receive.
 struct PingPong_persist : PatternBase {
-  static constexpr Spec spec = with_requests(PingPong::spec, "PingPong_persist", 2);
+  static constexpr Spec spec = persistent_spec(PingPong::spec, "PingPong_persist", 2);
   template <class C>
-  static auto prepare(const C& c, const LapPlan& plan) {
+  static auto prepare(const C& c, const IterationPlan& plan) {
     PersistentRequests<2> requests;
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
-      const Lap lap = plan.at(slot);
-      call::prepare_send(lap.send, c.count, c.type, c.peer, message_tag, c.comm, requests.add());
-      call::prepare_receive(lap.receive, c.count, c.type, c.peer, message_tag, c.comm, requests.add());
+      const Iteration it = plan.at(slot);
+      call::send_init(it.send, c.count, c.type, c.peer, message_tag, c.comm, requests.add());
+      call::recv_init(it.receive, c.count, c.type, c.peer, message_tag, c.comm, requests.add());
     }
     return requests;
   }
   template <class C>
-  static void step(const C& c, const Lap& lap, PersistentRequests<2>::View view) {
-    MPI_Request* const requests = view.of(lap.slot);  // send, receive
+  static void step(const C& c, const Iteration& it, PersistentRequests<2>::View view) {
+    MPI_Request* const requests = view.of(it.slot);  // send, receive
     if (c.rank == 0) {
       MPI_Startall(2, requests);
       MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
@@ -46,25 +46,25 @@ struct PingPong_persist : PatternBase {
 
 /// A loop whose repetitions start and complete all requests together.
 template <int count>
-struct StartedTogether : PatternBase {
+struct StartAllLoop : PatternBase {
   using Requests = PersistentRequests<count>;
   template <class C>
-  static void step(const C&, const Lap& lap, typename Requests::View view) {
-    MPI_Startall(count, view.of(lap.slot));
-    MPI_Waitall(count, view.of(lap.slot), MPI_STATUSES_IGNORE);
+  static void step(const C&, const Iteration& it, typename Requests::View view) {
+    MPI_Startall(count, view.of(it.slot));
+    MPI_Waitall(count, view.of(it.slot), MPI_STATUSES_IGNORE);
   }
 };
 
 /// The transfer of Sendrecv, with persistent requests.
-struct Sendrecv_persist : StartedTogether<2> {
-  static constexpr Spec spec = with_requests(Sendrecv::spec, "Sendrecv_persist", 2);
+struct Sendrecv_persist : StartAllLoop<2> {
+  static constexpr Spec spec = persistent_spec(Sendrecv::spec, "Sendrecv_persist", 2);
   template <class C>
-  static auto prepare(const C& c, const LapPlan& plan) {
+  static auto prepare(const C& c, const IterationPlan& plan) {
     Requests requests;
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
-      const Lap lap = plan.at(slot);
-      call::prepare_receive(lap.receive, c.count, c.type, c.left, message_tag, c.comm, requests.add());
-      call::prepare_send(lap.send, c.count, c.type, c.right, message_tag, c.comm, requests.add());
+      const Iteration it = plan.at(slot);
+      call::recv_init(it.receive, c.count, c.type, c.left, message_tag, c.comm, requests.add());
+      call::send_init(it.send, c.count, c.type, c.right, message_tag, c.comm, requests.add());
     }
     return requests;
   }
@@ -72,17 +72,18 @@ struct Sendrecv_persist : StartedTogether<2> {
 };
 
 /// The transfers of Exchange, with persistent requests.
-struct Exchange_persist : StartedTogether<4> {
-  static constexpr Spec spec = with_requests(Exchange::spec, "Exchange_persist", 4);
+struct Exchange_persist : StartAllLoop<4> {
+  static constexpr Spec spec = persistent_spec(Exchange::spec, "Exchange_persist", 4);
   template <class C>
-  static auto prepare(const C& c, const LapPlan& plan) {
+  static auto prepare(const C& c, const IterationPlan& plan) {
     Requests requests;
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
-      const Lap lap = plan.at(slot);
-      call::prepare_receive(lap.receive, c.count, c.type, c.left, to_right, c.comm, requests.add());
-      call::prepare_receive(lap.receive + c.span, c.count, c.type, c.right, to_left, c.comm, requests.add());
-      call::prepare_send(lap.send, c.count, c.type, c.right, to_right, c.comm, requests.add());
-      call::prepare_send(lap.send + c.span, c.count, c.type, c.left, to_left, c.comm, requests.add());
+      const Iteration it = plan.at(slot);
+      call::recv_init(it.receive, c.count, c.type, c.left, to_right, c.comm, requests.add());
+      call::recv_init(it.receive + c.message_stride, c.count, c.type, c.right, to_left, c.comm,
+                      requests.add());
+      call::send_init(it.send, c.count, c.type, c.right, to_right, c.comm, requests.add());
+      call::send_init(it.send + c.message_stride, c.count, c.type, c.left, to_left, c.comm, requests.add());
     }
     return requests;
   }

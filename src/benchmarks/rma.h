@@ -13,8 +13,8 @@ inline constexpr ComponentFacts rma_facts{
 
 using Rma =
     Catalog<Unidir_put, Bidir_put, Unidir_get, Bidir_get, Put_local, Put_all_local, Get_local, Get_all_local,
-            WithRequest<"Rput", Unidir_put>, WithRequest<"Rget", Unidir_get>,
-            WithRequest<"Raccumulate", Accumulate>, WithRequest<"Rget_accumulate", Get_accumulate>,
+            RequestBased<"Rput", Unidir_put>, RequestBased<"Rget", Unidir_get>,
+            RequestBased<"Raccumulate", Accumulate>, RequestBased<"Rget_accumulate", Get_accumulate>,
             Shared_store, Shared_load, One_put_all, All_put_all, One_get_all, All_get_all, Exchange_put,
             Exchange_get, Accumulate, Get_accumulate, Fetch_and_op, Compare_and_swap, Truly_passive_put>;
 

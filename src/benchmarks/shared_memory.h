@@ -7,8 +7,8 @@ namespace openimb {
 
 /// Rank 0 moves bytes to or from rank 1's part of shared memory by loads and stores; MPI_Win_sync orders them
 /// with those of other processes. Source: MPI 4.1, sections 12.2.3 and 12.7.
-constexpr Spec shared_memory(std::string_view name, Exposed exposed, std::string_view measures) {
-  Spec spec = passive(name, Kind::single_transfer, exposed);
+constexpr Spec shared_memory_spec(std::string_view name, Exposed exposed, std::string_view measures) {
+  Spec spec = passive_spec(name, Kind::single_transfer, exposed);
   spec.one_sided.sync = SyncMode::standard;
   spec.one_sided.window = WindowKind::shared;
   spec.one_sided.loads_and_stores = true;
@@ -24,33 +24,33 @@ struct SharedPair : PatternBase {
     return LockAll(c.win);
   }
   template <class C>
-  static SharedPart prepare(const C& c, const LapPlan&) {
+  static SharedPart prepare(const C& c, const IterationPlan&) {
     return {c.peer, c.win};
   }
 };
 
 struct Shared_store : SharedPair {
-  static constexpr Spec spec = shared_memory(
+  static constexpr Spec spec = shared_memory_spec(
       "Shared_store", Exposed::receive,
       "Time in which rank 0 copies a message by its CPU to the part of rank 1 in a window of shared memory, "
       "and calls MPI_Win_sync.");
   template <class C>
-  static void step(const C& c, const Lap& lap, char* part) {
-    copy_by_processor(part + lap.remote, lap.send, c.span);
+  static void step(const C& c, const Iteration& it, char* part) {
+    copy_on_cpu(part + it.remote, it.send, c.message_stride);
     MPI_Win_sync(c.win);
   }
   static Expected expects(const GroupRank& e) { return moved_by_pair<Put, OneWay>(e); }
 };
 
 struct Shared_load : SharedPair {
-  static constexpr Spec spec = shared_memory(
+  static constexpr Spec spec = shared_memory_spec(
       "Shared_load", Exposed::send,
       "Time in which rank 0 calls MPI_Win_sync and copies a message by its CPU from the part of rank 1 in a "
       "window of shared memory.");
   template <class C>
-  static void step(const C& c, const Lap& lap, char* part) {
+  static void step(const C& c, const Iteration& it, char* part) {
     MPI_Win_sync(c.win);
-    copy_by_processor(lap.receive, part + lap.remote, c.span);
+    copy_on_cpu(it.receive, part + it.remote, c.message_stride);
   }
   static Expected expects(const GroupRank& e) { return moved_by_pair<Get, OneWay>(e); }
 };

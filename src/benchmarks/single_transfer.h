@@ -6,25 +6,25 @@
 namespace openimb {
 
 template <SendMode mode = SendMode::standard, class C>
-void send_message(const C& c, const Lap& lap) {
-  call::send<mode>(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm);
+void send_message(const C& c, const Iteration& it) {
+  call::send<mode>(it.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm);
 }
 template <class C>
-void receive_message(const C& c, const Lap& lap, int source) {
-  call::receive(lap.receive, c.count, c.type, source, tag_of(c, message_tag), c.comm);
+void receive_message(const C& c, const Iteration& it, int source) {
+  call::recv(it.receive, c.count, c.type, source, tag_of(c, message_tag), c.comm);
 }
 
 struct PingPong : PatternBase {
   static constexpr Spec spec{
       .name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5, .send_modes = every_send_mode};
   template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
+  static void step(const C& c, const Iteration& it, int source = MPI_ANY_SOURCE) {
     if (c.rank < c.peer) {
-      send_message<mode>(c, lap);
-      receive_message(c, lap, source);
+      send_message<mode>(c, it);
+      receive_message(c, it, source);
     } else {
-      receive_message(c, lap, source);
-      send_message<mode>(c, lap);
+      receive_message(c, it, source);
+      send_message<mode>(c, it);
     }
   }
   static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
@@ -33,8 +33,8 @@ struct PingPong : PatternBase {
 struct PingPongSpecificSource : PingPong {
   static constexpr Spec spec = also_named("PingPongSpecificSource", PingPong::spec);
   template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap) {
-    PingPong::step<mode>(c, lap, c.peer);
+  static void step(const C& c, const Iteration& it) {
+    PingPong::step<mode>(c, it, c.peer);
   }
 };
 
@@ -46,14 +46,14 @@ struct PingPong_mprobe : PatternBase {
                              .send_modes = every_send_mode,
                              .in_default_list = false,
                              .needs = "Mprobe",
-                             .unavailable = call::why_no_matched_probe};
+                             .unavailable = call::no_matched_probe_reason};
   template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap) {
-    if (c.rank == 0) send_message<mode>(c, lap);
+  static void step(const C& c, const Iteration& it) {
+    if (c.rank == 0) send_message<mode>(c, it);
     MPI_Message message;
     MPI_Mprobe(MPI_ANY_SOURCE, message_tag, c.comm, &message, MPI_STATUS_IGNORE);
-    call::receive_found(lap.receive, c.count, c.type, &message);
-    if (c.rank != 0) send_message<mode>(c, lap);
+    call::mrecv(it.receive, c.count, c.type, &message);
+    if (c.rank != 0) send_message<mode>(c, it);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
@@ -62,10 +62,10 @@ struct PingPing : PatternBase {
   static constexpr Spec spec{
       .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode};
   template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap, int source = MPI_ANY_SOURCE) {
+  static void step(const C& c, const Iteration& it, int source = MPI_ANY_SOURCE) {
     MPI_Request request;
-    call::start_send<mode>(lap.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &request);
-    receive_message(c, lap, source);
+    call::isend<mode>(it.send, c.count, c.type, c.peer, tag_of(c, message_tag), c.comm, &request);
+    receive_message(c, it, source);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
@@ -74,8 +74,8 @@ struct PingPing : PatternBase {
 struct PingPingSpecificSource : PingPing {
   static constexpr Spec spec = also_named("PingPingSpecificSource", PingPing::spec);
   template <SendMode mode = SendMode::standard, class C>
-  static void step(const C& c, const Lap& lap) {
-    PingPing::step<mode>(c, lap, c.peer);
+  static void step(const C& c, const Iteration& it) {
+    PingPing::step<mode>(c, it, c.peer);
   }
 };
 

@@ -32,20 +32,20 @@ class StencilExchange {
 /// once, so messages have tags: the number of the direction in which they go.
 struct StencilLoop : PatternBase {
   template <class C>
-  static void step(const C& c, const Lap& lap, StencilExchange::View view) {
+  static void step(const C& c, const Iteration& it, StencilExchange::View view) {
     for (int i = 0; i < view.count; ++i) {
-      call::start_receive(lap.receive + i * c.span, c.count, c.type, view.neighbors[i],
-                          Torus::opposite(i, view.count), c.comm, view.requests + i);
+      call::irecv(it.receive + i * c.message_stride, c.count, c.type, view.neighbors[i],
+                  Torus::opposite(i, view.count), c.comm, view.requests + i);
     }
     for (int i = 0; i < view.count; ++i) {
-      call::start_send(lap.send + i * c.span, c.count, c.type, view.neighbors[i], i, c.comm,
-                       view.requests + view.count + i);
+      call::isend(it.send + i * c.message_stride, c.count, c.type, view.neighbors[i], i, c.comm,
+                  view.requests + view.count + i);
     }
     MPI_Waitall(2 * view.count, view.requests, MPI_STATUSES_IGNORE);
   }
 };
 
-inline Expected from_neighbors(const GroupRank& e, const Stencil& stencil) {
+inline Expected expected_neighbors(const GroupRank& e, const Stencil& stencil) {
   const std::vector<int> neighbors = Torus(e.ranks, stencil.dimensions).neighbors(e.rank, stencil.corners);
   const int count = static_cast<int>(neighbors.size());
   Expected all;
@@ -58,7 +58,7 @@ inline Expected from_neighbors(const GroupRank& e, const Stencil& stencil) {
   return all;
 }
 
-constexpr Spec on_torus(std::string_view name, int dimensions) {
+constexpr Spec torus_spec(std::string_view name, int dimensions) {
   const Stencil stencil{.dimensions = dimensions};
   return {.name = name,
           .kind = Kind::parallel_transfer,
@@ -71,27 +71,27 @@ constexpr Spec on_torus(std::string_view name, int dimensions) {
 }
 
 template <int dimensions>
-struct OnTorus : PatternBase {
+struct TorusPattern : PatternBase {
   using Loop = StencilLoop;
   template <class C>
-  static auto prepare(const C& c, const LapPlan&) {
+  static auto prepare(const C& c, const IterationPlan&) {
     return StencilExchange(*c.me, {.dimensions = dimensions});
   }
-  static Expected expects(const GroupRank& e) { return from_neighbors(e, {.dimensions = dimensions}); }
+  static Expected expects(const GroupRank& e) { return expected_neighbors(e, {.dimensions = dimensions}); }
 };
 
-struct Stencil2D : OnTorus<2> {
-  static constexpr Spec spec = on_torus("Stencil2D", 2);
+struct Stencil2D : TorusPattern<2> {
+  static constexpr Spec spec = torus_spec("Stencil2D", 2);
 };
-struct Stencil3D : OnTorus<3> {
-  static constexpr Spec spec = on_torus("Stencil3D", 3);
+struct Stencil3D : TorusPattern<3> {
+  static constexpr Spec spec = torus_spec("Stencil3D", 3);
 };
 
 /// -halo sets the dimensions, and whether processes exchange across edges and corners, too.
 struct Halo : PatternBase {
   using Loop = StencilLoop;
   static constexpr Spec spec = [] {
-    Spec spec = on_torus("Halo", PairOptions{}.halo.dimensions);
+    Spec spec = torus_spec("Halo", PairOptions{}.halo.dimensions);
     spec.min_processes = 1;
     spec.any_torus = true;
     spec.measures = "Time of an exchange with all neighbors in a periodic grid of -halo dimensions.";
@@ -99,10 +99,10 @@ struct Halo : PatternBase {
     return spec;
   }();
   template <class C>
-  static auto prepare(const C& c, const LapPlan&) {
+  static auto prepare(const C& c, const IterationPlan&) {
     return StencilExchange(*c.me, c.me->stencil);
   }
-  static Expected expects(const GroupRank& e) { return from_neighbors(e, e.stencil); }
+  static Expected expects(const GroupRank& e) { return expected_neighbors(e, e.stencil); }
 };
 
 /// Halo with the name and the lines of IMB-HALO.

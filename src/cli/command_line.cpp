@@ -13,7 +13,7 @@ namespace {
 using Arguments = std::span<const std::string>;
 
 /// An option with its values; without an option, benchmark names.
-struct Use {
+struct ParsedOption {
   const Option* option = nullptr;
   std::vector<std::string> words;
 };
@@ -41,7 +41,7 @@ class Reader {
 
   /// Reads the next option or benchmark name. Messages about unknown options go to `ignored`; without it,
   /// unknown options throw.
-  Use next(std::vector<std::string>* ignored) {
+  ParsedOption next(std::vector<std::string>* ignored) {
     const std::string word = take();
     if (!word.starts_with('-')) return {nullptr, {word}};
     const Option* const option = find_option(word);
@@ -113,9 +113,9 @@ void read_list_words(const Program& program, Arguments arguments, Options& optio
   std::vector<std::string> ignored;
   const bool lenient = is_lenient(arguments);
   for (Reader reader(program, arguments); !reader.done();) {
-    const Use use = reader.next(lenient ? &ignored : nullptr);
-    if (use.option != nullptr) continue;
-    for (const std::string& word : use.words) {
+    const ParsedOption parsed = reader.next(lenient ? &ignored : nullptr);
+    if (parsed.option != nullptr) continue;
+    for (const std::string& word : parsed.words) {
       if (same_name(word, "json")) {
         options.list_as_json = true;
       } else {
@@ -150,19 +150,19 @@ std::optional<Options> action_only(const Program& program, Arguments arguments) 
   return std::nullopt;
 }
 
-void apply(Draft& draft, const Use& use) {
-  if (use.option == nullptr) {
-    for (const std::string& word : use.words) add_names(draft.names.named, word);
+void apply(Draft& draft, const ParsedOption& parsed) {
+  if (parsed.option == nullptr) {
+    for (const std::string& word : parsed.words) add_names(draft.names.named, word);
     return;
   }
-  draft.given.push_back(use.option->name);
+  draft.given.push_back(parsed.option->name);
   try {
-    if (use.words.empty()) openimb::apply(*use.option, draft, {});
-    for (const std::string& word : use.words) openimb::apply(*use.option, draft, word);
+    if (parsed.words.empty()) openimb::apply(*parsed.option, draft, {});
+    for (const std::string& word : parsed.words) openimb::apply(*parsed.option, draft, word);
   } catch (const BadValue& error) {
-    const std::string message = dashed(*use.option) + ": " + error.what();
+    const std::string message = dashed(*parsed.option) + ": " + error.what();
     if (message.ends_with('?')) throw UsageError(message);
-    throw UsageError(message + "; for example: " + std::string(use.option->example));
+    throw UsageError(message + "; for example: " + std::string(parsed.option->example));
   }
 }
 
@@ -255,7 +255,8 @@ Options default_options_of(const Program& program, int world) {
 
 void check_multi(const Options& options) {
   if (!options.fabric || std::ranges::none_of(options.selection, &Selected::multi)) return;
-  throw UsageError("Multi-: IMB-FABRIC measures pairs of endpoints in rounds; name the benchmark without it");
+  throw UsageError(std::string(multi_prefix) +
+                   ": IMB-FABRIC measures pairs of endpoints in rounds; name the benchmark without it");
 }
 
 /// The options that are needed before MPI_Init. Nothing if one has a bad value: parse() reports it later,
@@ -298,12 +299,13 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
               .same_file = same_file,
               .options = default_options_of(program, world)};
   std::vector<std::string>* const ignored = is_lenient(arguments) ? &draft.options.warnings : nullptr;
-  std::vector<Use> uses;
-  for (Reader reader(program, arguments); !reader.done();) uses.push_back(reader.next(ignored));
+  std::vector<ParsedOption> all_parsed;
+  for (Reader reader(program, arguments); !reader.done();) all_parsed.push_back(reader.next(ignored));
   // -set is applied first, as other options change the same settings.
   for (const bool settings : {true, false}) {
-    for (const Use& use : uses) {
-      if ((use.option != nullptr && use.option->stage == Stage::settings) == settings) apply(draft, use);
+    for (const ParsedOption& parsed : all_parsed) {
+      if ((parsed.option != nullptr && parsed.option->stage == Stage::settings) == settings)
+        apply(draft, parsed);
     }
   }
   check_component(draft);

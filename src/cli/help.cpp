@@ -57,7 +57,7 @@ std::string syntax_of(const Option& option) {
   return text;
 }
 
-std::string with_syntax(const Option& option) {
+std::string option_with_syntax(const Option& option) {
   const std::string syntax = syntax_of(option);
   return "-" + std::string(option.name) + (syntax.empty() ? "" : " " + syntax);
 }
@@ -72,7 +72,7 @@ std::string help_line(const Program& program, const Option& option) {
   std::string text = help_of(option);
   const std::string default_text = default_value(option, program.defaults);
   if (!default_text.empty()) text += " [" + default_text + "]";
-  const std::string left = "  " + with_syntax(option);
+  const std::string left = "  " + option_with_syntax(option);
   if (left.size() + 2 > text_column) return left + "\n" + wrapped(text, text_column);
   return left + wrapped(text, text_column, left.size());
 }
@@ -134,7 +134,7 @@ std::string details_of(const Option& option) {
 }
 
 std::string option_topic(const Program& program, const Option& option) {
-  std::string text = with_syntax(option) + "\n" + wrapped(help_of(option), 2);
+  std::string text = option_with_syntax(option) + "\n" + wrapped(help_of(option), 2);
   if (!option.details.empty()) text += "\n" + wrapped(details_of(option), 2);
   if (option.lists_parameters) {
     const Options defaults = default_options(program.defaults);
@@ -177,8 +177,9 @@ std::string benchmark_topic(const Program& program, const Spec& spec) {
   if (spec.time_factor != 1.0) {
     facts += " The time shown is the time of one repetition multiplied by " + to_text(spec.time_factor) + ".";
   }
-  if (spec.turnover > 1) {
-    facts += " Mbytes/sec counts " + std::to_string(spec.turnover) + " messages per repetition and process.";
+  if (spec.messages_per_process > 1) {
+    facts += " Mbytes/sec counts " + std::to_string(spec.messages_per_process) +
+             " messages per repetition and process.";
   }
   facts += spec.in_default_list ? "" : " Runs only when named or added with -include.";
   return std::string(spec.name) + "\n" + wrapped(facts, 2) + "\n  Example: mpirun -np 4 " +

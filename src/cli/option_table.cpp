@@ -11,12 +11,12 @@ namespace openimb {
 
 namespace {
 
-std::string_view without_dashes(std::string_view word) {
+std::string_view strip_dashes(std::string_view word) {
   for (int dash = 0; dash < 2 && word.starts_with('-'); ++dash) word.remove_prefix(1);
   return word;
 }
 
-OptionValue in_unit(const OptionValue& value, const Range& range) {
+OptionValue convert_to_unit(const OptionValue& value, const Range& range) {
   if (const auto* const size = std::get_if<std::int64_t>(&value); size != nullptr && range.unit > 1) {
     if (*size % range.unit == 0) return *size / range.unit;
     return static_cast<double>(*size) / static_cast<double>(range.unit);
@@ -46,7 +46,7 @@ struct Text {
 }  // namespace
 
 std::string to_text(const OptionValue& value, const Range& range) {
-  return std::visit(Text{}, in_unit(value, range));
+  return std::visit(Text{}, convert_to_unit(value, range));
 }
 
 Options default_options(const Defaults& defaults) {
@@ -110,21 +110,21 @@ OptionsInForce options_in_force(std::span<const Spec> catalog, const Options& op
     for (const Option& option : group.options) {
       if (option.field == nullptr || !option.recorded) continue;
       if (option.used_by != nullptr && std::ranges::none_of(catalog, option.used_by->matches)) continue;
-      in_force.emplace_back(option.name, in_unit(option.field->get(options), option.range));
+      in_force.emplace_back(option.name, convert_to_unit(option.field->get(options), option.range));
     }
   }
   return in_force;
 }
 
 bool looks_like_option(std::string_view word) {
-  const std::string_view name = without_dashes(word);
+  const std::string_view name = strip_dashes(word);
   return word.starts_with('-') &&
          (name.empty() || !(name.front() == '.' || (name.front() >= '0' && name.front() <= '9')));
 }
 
 const Option* find_option(std::string_view word) {
   if (!looks_like_option(word)) return nullptr;
-  const std::string_view name = without_dashes(word);
+  const std::string_view name = strip_dashes(word);
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) {
       if (same_name(option.name, name) || (!option.alias.empty() && same_name(option.alias, name))) {
@@ -140,7 +140,7 @@ std::string_view nearest_option(std::string_view word) {
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) names.push_back(option.name);
   }
-  const std::string_view name = without_dashes(word);
+  const std::string_view name = strip_dashes(word);
   return nearest(name.substr(0, name.find('=')), names);
 }
 

@@ -174,7 +174,7 @@ enum class Unused { refused, noted };
 struct UsedBy {
   bool (*matches)(const Spec& spec);
   /// Follows the name of a component in messages: "IMB-MPI1 has no ...".
-  std::string_view why = "has no benchmark for it";
+  std::string_view why = "has no benchmark that uses it";
   Unused unused = Unused::refused;
 };
 

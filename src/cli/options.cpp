@@ -26,9 +26,10 @@ constexpr UsedBy with_random_choices{.matches = [](const Spec& spec) {
 }};
 constexpr UsedBy grouped{.matches = [](const Spec& spec) { return !spec.in_rounds; },
                          .why = "measures pairs of endpoints in rounds and has no use for it"};
-constexpr UsedBy with_hints{.matches = [](const Spec& spec) { return spec.on_windows() || spec.on_files(); }};
+constexpr UsedBy with_hints{
+    .matches = [](const Spec& spec) { return spec.uses_windows() || spec.uses_files(); }};
 constexpr UsedBy in_any_window{
-    .matches = [](const Spec& spec) { return spec.on_windows() && !spec.one_sided.window; }};
+    .matches = [](const Spec& spec) { return spec.uses_windows() && !spec.one_sided.window; }};
 constexpr UsedBy in_flight{.matches = [](const Spec& spec) { return spec.message_rate; },
                            .unused = Unused::noted};
 constexpr UsedBy in_place{.matches = [](const Spec& spec) { return spec.in_place != InPlace::no; }};
@@ -43,13 +44,13 @@ constexpr UsedBy in_two_modes{.matches =
                                            spec.aggregation == Aggregation::non_aggregate_first;
                                   },
                               .unused = Unused::noted};
-constexpr UsedBy of_gpus{.matches = [](const Spec& spec) { return !spec.on_files(); },
+constexpr UsedBy of_gpus{.matches = [](const Spec& spec) { return !spec.uses_files(); },
                          .why = "writes and reads files from memory of the host"};
-constexpr UsedBy of_types{.matches = [](const Spec& spec) { return !spec.on_files(); },
+constexpr UsedBy of_types{.matches = [](const Spec& spec) { return !spec.uses_files(); },
                           .why = "writes and reads bytes (MPI_BYTE)"};
-constexpr UsedBy on_files{.matches = [](const Spec& spec) { return spec.on_files(); },
+constexpr UsedBy on_files{.matches = [](const Spec& spec) { return spec.uses_files(); },
                           .why = "uses no files"};
-constexpr UsedBy on_windows{.matches = [](const Spec& spec) { return spec.on_windows(); }};
+constexpr UsedBy on_windows{.matches = [](const Spec& spec) { return spec.uses_windows(); }};
 constexpr UsedBy overlapped{.matches = [](const Spec& spec) { return spec.overlaps(); }};
 constexpr UsedBy partitioned{.matches = [](const Spec& spec) { return spec.partitioned; }};
 constexpr UsedBy reduced{.matches = [](const Spec& spec) { return spec.reduction; }, .unused = Unused::noted};
@@ -282,9 +283,9 @@ OptionValue shown_halo(const Options& options) {
 
 // `most`: the largest value that the processes of the launch allow.
 [[noreturn]] void refuse_pairs(const std::string& option, const std::string& why, int most, int world) {
-  throw UsageError(option + ": " +
-                   (world == 1 ? "1 process makes no pair; launch at least 2 processes"
-                               : why + "; give at most " + std::to_string(most)));
+  throw UsageError(
+      option + ": " +
+      (world == 1 ? "needs at least 2 processes" : why + "; give at most " + std::to_string(most)));
 }
 
 void check_pairs(const Draft& draft) {
@@ -300,7 +301,7 @@ void check_stride(const Draft& draft) {
   const int stride = draft.options.stride;
   if (stride < draft.world) return;
   refuse_pairs("-stride " + std::to_string(stride),
-               "no pair of " + std::to_string(draft.world) + " processes is so far apart", draft.world - 1,
+               "no two of " + std::to_string(draft.world) + " ranks are that far apart", draft.world - 1,
                draft.world);
 }
 
@@ -550,7 +551,7 @@ void check_files(const Draft& draft) {
   };
   if (same(options.json_file, options.dump_file)) {
     throw UsageError("-json and -dumpfile name the same file, " + shown(options.json_file, longest_path) +
-                     "; give them one each");
+                     "; use different files");
   }
   const auto check_overwriting = [&](const std::string& option, const std::string& name) {
     const auto input =
@@ -850,8 +851,8 @@ void set_kinds(MemoryChoice& memory, const KindWord& send, const KindWord& recei
     throw BadValue("CUDA and ROCm cannot be combined");
   }
   const std::optional<GpuApi> api = first ? first : second;
-  memory.send = api ? of_api(send.kind, *api) : send.kind;
-  memory.receive = api ? of_api(receive.kind, *api) : receive.kind;
+  memory.send = api ? kind_for_api(send.kind, *api) : send.kind;
+  memory.receive = api ? kind_for_api(receive.kind, *api) : receive.kind;
   memory.any_api = !api && (send.any_api || receive.any_api);
 }
 
@@ -1275,7 +1276,7 @@ constexpr Option method_rows[] = {
      .used_by = &in_torus},
     {.name = "topo",
      .syntax = "TOPOLOGY",
-     .help = "who are neighbors in neighborhood collectives",
+     .help = "neighbors of a process in neighborhood collectives",
      .example = "-topo 2x2 Neighbor_alltoall",
      .details = "3d: a periodic grid of 1 to {most_dimensions} dimensions, whose extents are as equal as the "
                 "number of processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, "
@@ -1516,7 +1517,7 @@ constexpr Option fabric_rows[] = {
      .used_by = &in_rounds},
     {.name = "pair_timeout",
      .syntax = "SECONDS",
-     .help = "a rank silent for so long is left out",
+     .help = "leave out a rank that does not respond in time",
      .example = "-pair_timeout 5",
      .details = "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
                 "measured, and the run ends with exit status 3. A rank that waits for it within an exchange "
@@ -1564,7 +1565,7 @@ constexpr Option memory_rows[] = {
      .used_by = &of_gpus,
      .check = check_gpu},
     {.name = "gpu_check",
-     .help = "whether the MPI is asked if it handles GPU memory",
+     .help = "check that the MPI handles GPU memory",
      .example = "-memory cuda -gpu_check trust",
      .details = "query: an MPI that does not handle memory of GPUs is a usage error with the setting to "
                 "change, because its first message would crash; so is one that does not report it. Calls "

@@ -11,12 +11,10 @@ namespace openimb {
 
 namespace {
 
-constexpr std::string_view multi_prefix = "multi-";
-
 bool has_multi_prefix(std::string_view name) {
   return same_name(name.substr(0, multi_prefix.size()), multi_prefix);
 }
-std::string_view without_multi(std::string_view name) {
+std::string_view strip_multi_prefix(std::string_view name) {
   return has_multi_prefix(name) ? name.substr(multi_prefix.size()) : name;
 }
 
@@ -28,7 +26,7 @@ std::optional<Selected> find(const Program& program, std::string_view name) {
 
 /// The other executable that has this benchmark, or an empty string.
 std::string component_of(const Program& program, std::string_view name) {
-  const std::string_view word = without_multi(name);
+  const std::string_view word = strip_multi_prefix(name);
   // The exact spelling is tried first: Unidir_Put and Unidir_put are different benchmarks.
   for (const bool exact : {true, false}) {
     for (const ComponentList& component : program.suite) {
@@ -109,15 +107,16 @@ void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const s
 }
 
 const Spec* find_benchmark(const Program& program, std::string_view name) {
-  const auto spec = std::ranges::find_if(
-      program.catalog, [&](const Spec& candidate) { return same_name(candidate.name, without_multi(name)); });
+  const auto spec = std::ranges::find_if(program.catalog, [&](const Spec& candidate) {
+    return same_name(candidate.name, strip_multi_prefix(name));
+  });
   return spec == program.catalog.end() ? nullptr : &*spec;
 }
 
 std::string_view nearest_benchmark(const Program& program, std::string_view word) {
   std::vector<std::string_view> names;
   for (const Spec& spec : program.catalog) names.push_back(spec.name);
-  return nearest(without_multi(word), names);
+  return nearest(strip_multi_prefix(word), names);
 }
 
 std::vector<Selected> select_benchmarks(const Program& program, const NameLists& lists,

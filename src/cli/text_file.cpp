@@ -7,7 +7,7 @@ namespace openimb {
 namespace {
 
 // A # within a word belongs to it.
-std::string_view without_comment(std::string_view line) {
+std::string_view strip_comment(std::string_view line) {
   for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
     if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
   }
@@ -29,7 +29,7 @@ std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string
   int number = 0;
   for (const std::string_view line : split(lines, '\n')) {
     ++number;
-    const std::string_view text = trimmed(without_comment(line));
+    const std::string_view text = trimmed(strip_comment(line));
     if (!text.empty()) entries.push_back({std::string(text), name + ":" + std::to_string(number) + ": "});
   }
   if (entries.empty()) {

@@ -222,7 +222,7 @@ DeviceFacts facts_of(const Calls& calls, int index) {
   calls.require(calls.bus_address(bus_address.data(), static_cast<int>(bus_address.size()), device),
                 "cuDeviceGetPCIBusId");
   calls.require(calls.total_memory(&memory_bytes, device), "cuDeviceTotalMem");
-  return {.api = DeviceApi::cuda,
+  return {.api = GpuApi::cuda,
           .index = index,
           .name = name.data(),
           .driver = std::move(driver),

@@ -7,25 +7,24 @@ namespace openimb {
 
 namespace {
 
-LibraryNames names_of(DeviceApi api) {
+LibraryNames names_of(GpuApi api) {
   static constexpr const char* cuda[] = {"libcuda.so.1"};
   static constexpr const char* cuda_windows[] = {"nvcuda.dll"};
   static constexpr const char* hip[] = {"libamdhip64.so.6", "libamdhip64.so.7", "libamdhip64.so.5",
                                         "libamdhip64.so"};
   static constexpr const char* hip_windows[] = {"amdhip64_6.dll", "amdhip64_7.dll", "amdhip64.dll"};
-  if (system::libraries_are_dlls) return api == DeviceApi::cuda ? LibraryNames(cuda_windows) : hip_windows;
-  return api == DeviceApi::cuda ? LibraryNames(cuda) : hip;
+  if (system::libraries_are_dlls) return api == GpuApi::cuda ? LibraryNames(cuda_windows) : hip_windows;
+  return api == GpuApi::cuda ? LibraryNames(cuda) : hip;
 }
 
 }  // namespace
 
-int count_devices(DeviceApi api) {
-  return api == DeviceApi::cuda ? count_cuda_devices(names_of(api)) : count_hip_devices(names_of(api));
+int count_devices(GpuApi api) {
+  return api == GpuApi::cuda ? count_cuda_devices(names_of(api)) : count_hip_devices(names_of(api));
 }
 
-std::unique_ptr<Device> open_device(DeviceApi api, int index) {
-  return api == DeviceApi::cuda ? open_cuda_device(names_of(api), index)
-                                : open_hip_device(names_of(api), index);
+std::unique_ptr<Device> open_device(GpuApi api, int index) {
+  return api == GpuApi::cuda ? open_cuda_device(names_of(api), index) : open_hip_device(names_of(api), index);
 }
 
 }  // namespace openimb

@@ -7,16 +7,16 @@
 #include <stdexcept>
 #include <string>
 
-namespace openimb {
+#include "model/memory_kind.h"
 
-enum class DeviceApi { cuda, hip };
+namespace openimb {
 
 /// device: on the GPU; managed: migrates between host and GPU; pinned: on the host, page-locked.
 enum class DeviceMemory { device, managed, pinned };
 
 /// Properties of a GPU. `index`: among the GPUs that this process sees.
 struct DeviceFacts {
-  DeviceApi api = DeviceApi::cuda;
+  GpuApi api = GpuApi::cuda;
   int index = 0;
   std::string name;
   std::string driver;       ///< version: "12.8"
@@ -57,9 +57,9 @@ class Device {
 
 /// How many GPUs this process sees. Throws DeviceError if the driver is missing: "libcuda.so.1: cannot open
 /// shared object file".
-int count_devices(DeviceApi api);
+int count_devices(GpuApi api);
 
 /// Throws DeviceError. Its memory must be freed before it.
-std::unique_ptr<Device> open_device(DeviceApi api, int index);
+std::unique_ptr<Device> open_device(GpuApi api, int index);
 
 }  // namespace openimb

@@ -91,7 +91,7 @@ DeviceFacts facts_of(const hip::Calls& calls, int index) {
   calls.require(calls.bus_address(bus_address.data(), static_cast<int>(bus_address.size()), index),
                 "hipDeviceGetPCIBusId");
   calls.require(calls.total_memory(&memory_bytes, index), "hipDeviceTotalMem");
-  return {.api = DeviceApi::hip,
+  return {.api = GpuApi::rocm,
           .index = index,
           .name = name.data(),
           .driver = std::move(driver),

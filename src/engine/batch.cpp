@@ -7,28 +7,28 @@
 
 namespace openimb {
 
-BufferBatch::BufferBatch(const Spec& spec, const Answers& answers, std::unique_ptr<const Setup> setup)
-    : spec_(spec), answers_(answers), setup_(std::move(setup)) {
+BufferBatch::BufferBatch(const Spec& spec, const PatternHooks& hooks, std::unique_ptr<const Setup> setup)
+    : spec_(spec), hooks_(hooks), setup_(std::move(setup)) {
   const bool target = spec_.one_sided.any_sync && needs_targets(setup_->window.sync);
-  takes_part_ = target || answers_.takes_part(setup_->group.me);
+  takes_part_ = target || hooks_.takes_part(setup_->group.me);
 }
 
 // A round has the repetitions that are completed together: one, or, in aggregate mode, as many as the buffers
 // have disjoint sections.
 std::int64_t BufferBatch::check(std::int64_t repetitions) {
   if (!takes_part() && !exposes()) return 0;
-  BufferCheck check(spec_, setup(), answers_);
+  BufferCheck check(spec_, setup(), hooks_);
   std::int64_t defects = 0;
-  Moving laps(plan());
+  Moving iterations(plan());
   synchronize();  // earlier transfers have arrived
   for (std::int64_t done = 0; done < repetitions;) {
     const bool together = setup().aggregate;
     const std::int64_t round = together ? std::min(setup().buffers.geometry.sections, repetitions - done) : 1;
-    defects += check_round(check, together ? Moving(plan()) : laps, done, round);
-    for (std::int64_t i = 0; i < round; ++i) laps.advance();
+    defects += check_round(check, together ? Moving(plan()) : iterations, done, round);
+    for (std::int64_t i = 0; i < round; ++i) iterations.advance();
     done += round;
   }
-  with_own_memory([&] {
+  access_own_memory([&] {
     const int rank = setup().group.me.rank;
     fill_for_timing(*setup().buffers.send, setup().buffers.geometry.send.total, setup().buffers.element,
                     spec_, rank);
@@ -41,7 +41,7 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
 
 // Under passive targets, a rank must hold a lock on its own window before its loads and stores are consistent
 // with those of other ranks. Fences make them so without a lock.
-void BufferBatch::with_own_memory(const std::function<void()>& use) const {
+void BufferBatch::access_own_memory(const std::function<void()>& use) const {
   if (exposes() && uses_locks(spec_, setup().window.sync)) {
     const LockOne own(setup().group.me.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);
     use();
@@ -56,17 +56,17 @@ void BufferBatch::synchronize() const {
 
 std::int64_t BufferBatch::check_round(BufferCheck& check, const Moving& first, std::int64_t done,
                                       std::int64_t round) {
-  std::vector<Checked> repetitions;
-  Moving laps = first;
-  for (std::int64_t i = 0; i < round; ++i, laps.advance()) {
-    repetitions.push_back({done + i, laps.lap().slot, laps.lap().root});
+  std::vector<CheckedRepetition> repetitions;
+  Moving iterations = first;
+  for (std::int64_t i = 0; i < round; ++i, iterations.advance()) {
+    repetitions.push_back({done + i, iterations.current().slot, iterations.current().root});
   }
-  with_own_memory([&] { check.arm(repetitions); });
+  access_own_memory([&] { check.arm(repetitions); });
   synchronize();
   if (takes_part()) repeat(first, round);
   synchronize();
   std::int64_t defects = 0;
-  with_own_memory([&] { defects = check.count_defects(repetitions); });
+  access_own_memory([&] { defects = check.count_defects(repetitions); });
   return defects;
 }
 

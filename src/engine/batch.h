@@ -55,7 +55,7 @@ struct Loops {
 template <class Context>
 inline constexpr bool counts_are_large = sizeof(Context::count) > sizeof(int);
 template <class Context>
-inline constexpr bool counts_are_large<Loaded<Context>> = counts_are_large<Context>;
+inline constexpr bool counts_are_large<LoadContext<Context>> = counts_are_large<Context>;
 
 /// The one place where options become the instantiation of drive() that is run: timing, aggregate mode,
 /// moving buffers. All benchmarks with this step and context share it.
@@ -64,11 +64,11 @@ inline constexpr bool counts_are_large<Loaded<Context>> = counts_are_large<Conte
 /// measured: with barriers between repetitions they move outside the timed part, and beside a message that
 /// needs large counts, a few additions are nothing.
 template <class Step, Loops loops, class StepContext, class... View>
-OPENIMB_NOINLINE double run_loop(const StepContext& context, const LapPlan& plan, const BatchRun& request,
-                                 const View&... view) {
+OPENIMB_NOINLINE double run_loop(const StepContext& context, const IterationPlan& plan,
+                                 const BatchRun& request, const View&... view) {
   using Clock = ClockOf<Step>;
   double* const repetition_seconds = request.repetition_seconds.data();
-  const Laps<true, loops.root, loops.offset> moving(plan);
+  const Iterations<true, loops.root, loops.offset> moving(plan);
   if constexpr (loops.synchronized) {
     if (request.timing == Timing::synchronized) {
       return drive<Step, Clock>(context, moving, request.repetitions,
@@ -84,30 +84,32 @@ OPENIMB_NOINLINE double run_loop(const StepContext& context, const LapPlan& plan
                                 Gated<Clock, Gate>{repetition_seconds, gate}, view...);
     }
   }
-  const auto timed = [&]<bool aggregate>(const auto& laps, std::bool_constant<aggregate>) {
+  const auto timed = [&]<bool aggregate>(const auto& iterations, std::bool_constant<aggregate>) {
     if (request.timing == Timing::total) {
-      return drive<Step, Clock, aggregate>(context, laps, request.repetitions, Total{}, view...);
+      return drive<Step, Clock, aggregate>(context, iterations, request.repetitions, Total{}, view...);
     }
-    return drive<Step, Clock, aggregate>(context, laps, request.repetitions,
+    return drive<Step, Clock, aggregate>(context, iterations, request.repetitions,
                                          EveryRepetition<Clock>{repetition_seconds}, view...);
   };
-  const auto completed = [&](const auto& laps) {
+  const auto completed = [&](const auto& iterations) {
     if constexpr (loops.aggregate) {
-      if (request.setup.aggregate) return timed(laps, std::true_type{});
+      if (request.setup.aggregate) return timed(iterations, std::true_type{});
     }
-    return timed(laps, std::false_type{});
+    return timed(iterations, std::false_type{});
   };
   if constexpr (!counts_are_large<StepContext>) {
-    if (plan.slots == 1) return completed(Laps<false, loops.root, loops.offset>(plan));
+    if (plan.slots == 1) return completed(Iterations<false, loops.root, loops.offset>(plan));
   }
   return completed(moving);
 }
 
 /// Runs the same steps without a clock and completes them together.
 template <class Step, class StepContext, class Movement, class... View>
-void repeat_steps(const StepContext& context, Movement laps, std::int64_t repetitions, const View&... view) {
+void repeat_steps(const StepContext& context, Movement iterations, std::int64_t repetitions,
+                  const View&... view) {
   Step::open(context);
-  for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) Step::step(context, laps.lap(), view...);
+  for (std::int64_t i = 0; i < repetitions; ++i, iterations.advance())
+    Step::step(context, iterations.current(), view...);
   Step::close(context, view...);
 }
 
@@ -122,12 +124,12 @@ class BufferBatch : public Batch {
   bool takes_part() const override { return takes_part_; }
 
  protected:
-  using Moving = Laps<true, true>;
+  using Moving = Iterations<true, true>;
 
-  BufferBatch(const Spec& spec, const Answers& answers, std::unique_ptr<const Setup> setup);
+  BufferBatch(const Spec& spec, const PatternHooks& hooks, std::unique_ptr<const Setup> setup);
   const Setup& setup() const { return *setup_; }
-  LapPlan plan() const {
-    LapPlan plan = lap_plan(*setup_, spec_.one_sided.exposed == Exposed::send, spec_.rooted);
+  IterationPlan plan() const {
+    IterationPlan plan = iteration_plan(*setup_, spec_.one_sided.exposed == Exposed::send, spec_.rooted);
     if (spec_.random_partners) {
       plan.ranks = partner_rounds;
       plan.root_step = 1;
@@ -136,16 +138,16 @@ class BufferBatch : public Batch {
   }
 
  private:
-  /// Runs and completes the calls under test, from this lap on.
-  virtual void repeat(Moving laps, std::int64_t repetitions) = 0;
+  /// Runs and completes the calls under test, from this iteration on.
+  virtual void repeat(Moving iterations, std::int64_t repetitions) = 0;
 
   bool exposes() const { return spec_.one_sided.exposed != Exposed::nothing; }
-  void with_own_memory(const std::function<void()>& use) const;
+  void access_own_memory(const std::function<void()>& use) const;
   void synchronize() const;
   std::int64_t check_round(BufferCheck& check, const Moving& first, std::int64_t done, std::int64_t round);
 
   const Spec& spec_;
-  const Answers& answers_;
+  const PatternHooks& hooks_;
   std::unique_ptr<const Setup> setup_;
   bool takes_part_;
 };
@@ -154,10 +156,9 @@ class BufferBatch : public Batch {
 template <class Context, class Count>
 class ContextBatch : public BufferBatch {
  protected:
-  OPENIMB_NOINLINE ContextBatch(const Spec& spec, const Answers& answers,
+  OPENIMB_NOINLINE ContextBatch(const Spec& spec, const PatternHooks& hooks,
                                 std::unique_ptr<const Setup>&& given)
-      : BufferBatch(spec, answers, std::move(given)),
-        rank_(spec, setup(), answers.peer_of(setup().group.me)) {}
+      : BufferBatch(spec, hooks, std::move(given)), rank_(spec, setup(), hooks.peer_of(setup().group.me)) {}
   OPENIMB_NOINLINE ~ContextBatch() override {}
   const Context& context() const { return rank_.context(); }
 
@@ -172,11 +173,12 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   using Context = typename ContextForPattern<Pattern, Count>::Type;
   using Base = ContextBatch<Context, Count>;
   using Loop = LoopOf<Pattern>;
-  static constexpr Answers answers{Pattern::expects, Pattern::updates, Pattern::takes_part, Pattern::peer_of};
+  static constexpr PatternHooks hooks{Pattern::expects, Pattern::updates, Pattern::takes_part,
+                                      Pattern::peer_of};
 
  public:
   explicit BatchOf(std::unique_ptr<const Setup> given)
-      : Base(Pattern::spec, answers, std::move(given)), prepared_(Pattern::prepare(context(), plan())) {
+      : Base(Pattern::spec, hooks, std::move(given)), prepared_(Pattern::prepare(context(), plan())) {
     if constexpr (spec.one_sided.any_sync) {
       if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().group.me));
     }
@@ -185,7 +187,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     if (!this->takes_part()) return 0;
     const BatchRun request{repetitions, timing, repetition_seconds, setup()};
-    return in_form(
+    return apply_form(
         [&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
           return run_loop<Step, loops>(step_context, plan(), request, view...);
         });
@@ -196,15 +198,15 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     if constexpr (spec.overlaps()) {
       const BatchRun request{repetitions, timing, repetition_seconds, setup()};
       const Context& step_context = context();
-      const LapPlan laps = plan();
-      return with_views([&](const auto&... view) {
+      const IterationPlan iterations = plan();
+      return use_views([&](const auto&... view) {
         if (request.setup.device_load != nullptr) {
-          return drive_beside_device<Loop, WallClock>(step_context, Moving(laps), repetitions, timing,
+          return drive_beside_device<Loop, WallClock>(step_context, Moving(iterations), repetitions, timing,
                                                       repetition_seconds, request.between(),
                                                       {*request.setup.device_load, load}, view...);
         }
-        const Loaded<Context> loaded{step_context, plan_load(*request.setup.load, load)};
-        return run_loop<WithLoad<Loop, WallClock>, one_by_one>(loaded, laps, request, view...);
+        const LoadContext<Context> loaded{step_context, plan_load(*request.setup.load, load)};
+        return run_loop<LoadLoop<Loop, WallClock>, one_by_one>(loaded, iterations, request, view...);
       });
     }
     return 0;
@@ -232,24 +234,24 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   /// Calls `use` with the form of the step that options ask for, its context, and views of what else the step
   /// needs, within the epoch that it needs.
   template <class Use>
-  auto in_form(const Use& use) {
+  auto apply_form(const Use& use) {
     const Setup& point_setup = setup();
     const Context& step_context = context();
     if constexpr (spec.one_sided.any_sync) {
       if (in_sync()) {
-        return with_sync<typename Pattern::Move, active>(
+        return apply_sync_loop<typename Pattern::Move, active>(
             point_setup.window.sync, step_context.win,
             [&]<class Step>(Step) { return use(Form<Step, in_sync_loops>{}, synced_->context()); });
       }
     }
     if constexpr (spec.send_modes.any) {
       if (point_setup.send_mode != SendMode::standard) {
-        return with_send_mode<Pattern>(point_setup.send_mode, [&]<class Step>(Step) {
+        return apply_send_loop<Pattern>(point_setup.send_mode, [&]<class Step>(Step) {
           return use(Form<Step, send_loops>{}, step_context);
         });
       }
     }
-    return with_views([&](const auto&... prepared) {
+    return use_views([&](const auto&... prepared) {
       [[maybe_unused]] const auto epoch = Pattern::epoch(context());
       if constexpr (spec.one_sided.any_sync && !active) {
         if (point_setup.window.sync == SyncMode::flush_local) {
@@ -262,7 +264,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
 
   /// Calls `use` with a view of what `prepare` made, if anything.
   template <class Use>
-  auto with_views(const Use& use) {
+  auto use_views(const Use& use) {
     if constexpr (Prepares<Pattern>) {
       static_assert(std::is_trivially_copyable_v<decltype(prepared_.view())>);
       return use(prepared_.view());
@@ -271,13 +273,14 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     }
   }
 
-  void repeat(Moving laps, std::int64_t repetitions) override {
-    in_form([&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
-      repeat_steps<Step>(step_context, laps, repetitions, view...);
-    });
+  void repeat(Moving iterations, std::int64_t repetitions) override {
+    apply_form(
+        [&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
+          repeat_steps<Step>(step_context, iterations, repetitions, view...);
+        });
   }
 
-  decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const LapPlan&>())) prepared_;
+  decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const IterationPlan&>())) prepared_;
   struct NotSynced {};
   std::conditional_t<spec.one_sided.any_sync, std::optional<Synchronizer<Context>>, NotSynced> synced_;
 };
@@ -294,8 +297,8 @@ template <class Pattern, template <class, class> class BatchType = BatchOf>
 constexpr Entry entry() {
   if constexpr (!Pattern::spec.unavailable.empty()) {
     return {&Pattern::spec, nullptr, nullptr};
-  } else if constexpr (requires { typename Pattern::Namesake; }) {  // it has the loops of its namesake
-    constexpr Entry same = entry<typename Pattern::Namesake, BatchType>();
+  } else if constexpr (requires { typename Pattern::Implementation; }) {  // with the same loops
+    constexpr Entry same = entry<typename Pattern::Implementation, BatchType>();
     return {&Pattern::spec, same.make, same.make_large};
   } else {
     static_assert(Benchmark<Pattern>, "not a benchmark: the notes below name the member (engine/pattern.h)");

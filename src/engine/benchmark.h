@@ -18,7 +18,7 @@ concept Has_spec = requires {
   { Pattern::spec } -> std::same_as<const Spec&>;
 };
 template <class Pattern>
-concept Has_expects = Pattern::spec.on_files() || requires(const GroupRank& e) {
+concept Has_expects = Pattern::spec.uses_files() || requires(const GroupRank& e) {
   { Pattern::expects(e) } -> std::same_as<Expected>;
 };
 template <class Pattern>
@@ -43,8 +43,8 @@ concept Has_LocalLoop = !Pattern::spec.one_sided.any_sync || Pattern::spec.acces
                         requires { typename Pattern::LocalLoop; };
 
 template <class Pattern, class C>
-concept Has_prepare =
-    !Prepares<Pattern> || requires(const C& c, const LapPlan& plan) { Pattern::prepare(c, plan).view(); };
+concept Has_prepare = !Prepares<Pattern> ||
+                      requires(const C& c, const IterationPlan& plan) { Pattern::prepare(c, plan).view(); };
 /// `spec` states how many persistent requests `prepare` makes for each slot: -mem counts them.
 template <class Made>
 inline constexpr int requests_made = 0;
@@ -53,8 +53,8 @@ template <class Made>
 inline constexpr int requests_made<Made> = Made::requests_per_slot;
 template <class Pattern, class C>
 concept States_requests_per_slot =
-    requests_made<decltype(Pattern::prepare(std::declval<const C&>(), std::declval<const LapPlan&>()))> ==
-    Pattern::spec.requests_per_slot;
+    requests_made<decltype(Pattern::prepare(
+        std::declval<const C&>(), std::declval<const IterationPlan&>()))> == Pattern::spec.requests_per_slot;
 template <class Pattern, class C>
 concept Has_epoch = requires(const C& c) { Pattern::epoch(c); };
 
@@ -66,7 +66,8 @@ struct ViewOfPrepared {
 template <class Pattern, class C>
   requires Prepares<Pattern>
 struct ViewOfPrepared<Pattern, C> {
-  using Type = decltype(Pattern::prepare(std::declval<const C&>(), std::declval<const LapPlan&>()).view());
+  using Type =
+      decltype(Pattern::prepare(std::declval<const C&>(), std::declval<const IterationPlan&>()).view());
 };
 template <class View>
 concept NoView = std::same_as<View, PatternBase::Nothing>;
@@ -74,25 +75,26 @@ concept NoView = std::same_as<View, PatternBase::Nothing>;
 // The members of a benchmark's Loop.
 template <class Loop, class C, class View>
 concept Has_step =
-    (NoView<View> && requires(const C& c, const Lap& lap) { Loop::step(c, lap); }) ||
-    (!NoView<View> && requires(const C& c, const Lap& lap, View view) { Loop::step(c, lap, view); });
+    (NoView<View> && requires(const C& c, const Iteration& it) { Loop::step(c, it); }) ||
+    (!NoView<View> && requires(const C& c, const Iteration& it, View view) { Loop::step(c, it, view); });
 template <class Loop, class C>
 concept Has_open = requires(const C& c) { Loop::open(c); };
 template <class Loop, class C, class View>
 concept Has_close = (NoView<View> && requires(const C& c) { Loop::close(c); }) ||
                     (!NoView<View> && requires(const C& c, View view) { Loop::close(c, view); });
 template <class Loop, class C, class View, bool overlaps>
-concept Has_post = !overlaps || (NoView<View> && requires(const C& c, const Lap& lap, MPI_Request* request) {
-  Loop::post(c, lap, request);
-}) || (!NoView<View> && requires(const C& c, const Lap& lap, View view, MPI_Request* request) {
-  Loop::post(c, lap, view, request);
-});
+concept Has_post =
+    !overlaps || (NoView<View> && requires(const C& c, const Iteration& it, MPI_Request* request) {
+      Loop::post(c, it, request);
+    }) || (!NoView<View> && requires(const C& c, const Iteration& it, View view, MPI_Request* request) {
+      Loop::post(c, it, view, request);
+    });
 template <class Loop, class C, class View>
 concept Has_finish =
-    (NoView<View> && requires(const C& c, const Lap& lap, MPI_Request* request) {
-      Loop::finish(c, lap, request);
-    }) || (!NoView<View> && requires(const C& c, const Lap& lap, View view, MPI_Request* request) {
-      Loop::finish(c, lap, view, request);
+    (NoView<View> && requires(const C& c, const Iteration& it, MPI_Request* request) {
+      Loop::finish(c, it, request);
+    }) || (!NoView<View> && requires(const C& c, const Iteration& it, View view, MPI_Request* request) {
+      Loop::finish(c, it, view, request);
     });
 template <class Loop, class C, class View>
 concept HasLoop =
@@ -100,20 +102,20 @@ concept HasLoop =
 
 /// The context of a step of the pattern, with int counts.
 template <class Pattern>
-using SeenBy = std::conditional_t<Pattern::spec.on_files(), FileContext<int>,
-                                  typename ContextForPattern<Pattern, int>::Type>;
+using StepContextOf = std::conditional_t<Pattern::spec.uses_files(), FileContext<int>,
+                                         typename ContextForPattern<Pattern, int>::Type>;
 
 template <class Pattern>
-using ViewOf = typename ViewOfPrepared<Pattern, SeenBy<Pattern>>::Type;
+using ViewOf = typename ViewOfPrepared<Pattern, StepContextOf<Pattern>>::Type;
 
 /// A catalog takes such types only.
 template <class Pattern>
 concept Benchmark =
     std::derived_from<Pattern, PatternBase> && Has_spec<Pattern> && Has_expects<Pattern> &&
     Has_takes_part<Pattern> && Has_peer_of<Pattern> && Has_updates<Pattern> && Has_traffic<Pattern> &&
-    Has_LocalLoop<Pattern> && Has_prepare<Pattern, SeenBy<Pattern>> &&
-    States_requests_per_slot<Pattern, SeenBy<Pattern>> && Has_epoch<Pattern, SeenBy<Pattern>> &&
-    HasLoop<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>> &&
-    Has_post<LoopOf<Pattern>, SeenBy<Pattern>, ViewOf<Pattern>, Pattern::spec.overlaps()>;
+    Has_LocalLoop<Pattern> && Has_prepare<Pattern, StepContextOf<Pattern>> &&
+    States_requests_per_slot<Pattern, StepContextOf<Pattern>> && Has_epoch<Pattern, StepContextOf<Pattern>> &&
+    HasLoop<LoopOf<Pattern>, StepContextOf<Pattern>, ViewOf<Pattern>> &&
+    Has_post<LoopOf<Pattern>, StepContextOf<Pattern>, ViewOf<Pattern>, Pattern::spec.overlaps()>;
 
 }  // namespace openimb

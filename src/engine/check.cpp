@@ -6,10 +6,10 @@
 
 namespace openimb {
 
-BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, const Answers& answers)
+BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, const PatternHooks& hooks)
     : spec_(spec),
       setup_(setup),
-      answers_(answers),
+      hooks_(hooks),
       content_(setup.buffers.element, spec.reduction, setup.group.me.ranks, setup.buffers.geometry.elements,
                setup.buffers.geometry.message_extent) {
   const std::int64_t widest =
@@ -19,13 +19,13 @@ BufferCheck::BufferCheck(const Spec& spec, const Setup& setup, const Answers& an
   actual_.resize(image_.size());
 }
 
-GroupRank BufferCheck::rank_at(const Checked& checked) const {
+GroupRank BufferCheck::rank_at(const CheckedRepetition& checked) const {
   GroupRank me = setup_.group.me;
   me.root = checked.root;
   return me;
 }
 
-void BufferCheck::arm(std::span<const Checked> round) {
+void BufferCheck::arm(std::span<const CheckedRepetition> round) {
   const std::int64_t first = receive_at(round.front());
   const std::int64_t checked_bytes =
       setup_.buffers.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
@@ -33,7 +33,7 @@ void BufferCheck::arm(std::span<const Checked> round) {
     compose(image, begin, round, false);
     setup_.buffers.receive->write(first + begin, image);
   });
-  for (const Checked& repetition : round) write_send(repetition);
+  for (const CheckedRepetition& repetition : round) write_send(repetition);
 }
 
 std::int64_t BufferCheck::elements_in(std::int64_t footprint) const {
@@ -42,7 +42,7 @@ std::int64_t BufferCheck::elements_in(std::int64_t footprint) const {
   return geometry.elements == 0 ? 0 : footprint / geometry.message_extent * geometry.elements;
 }
 
-void BufferCheck::write_send(const Checked& checked) {
+void BufferCheck::write_send(const CheckedRepetition& checked) {
   const Geometry& geometry = setup_.buffers.geometry;
   const GroupRank me = rank_at(checked);
   content_.begin_repetition(checked.repetition, setup_.team.thread);
@@ -59,7 +59,7 @@ void BufferCheck::write_send(const Checked& checked) {
   });
 }
 
-std::int64_t BufferCheck::count_defects(std::span<const Checked> round) {
+std::int64_t BufferCheck::count_defects(std::span<const CheckedRepetition> round) {
   const std::int64_t first = receive_at(round.front());
   const std::int64_t checked_bytes =
       setup_.buffers.geometry.receive_span(static_cast<std::int64_t>(round.size())) + Content::guard;
@@ -75,11 +75,11 @@ std::int64_t BufferCheck::count_defects(std::span<const Checked> round) {
 
 // Writes to `image` what the receive buffers of a round hold, before its repetitions or after them. The image
 // begins `begin` bytes after the buffer of the first repetition.
-void BufferCheck::compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round,
-                          bool after) {
+void BufferCheck::compose(std::span<std::byte> image, std::int64_t begin,
+                          std::span<const CheckedRepetition> round, bool after) {
   std::ranges::fill(image, Content::armed);
   const std::int64_t end = begin + static_cast<std::int64_t>(image.size());
-  for (const Checked& repetition : round) {
+  for (const CheckedRepetition& repetition : round) {
     const std::int64_t at = receive_at(repetition) - receive_at(round.front());
     if (at >= end || at + setup_.buffers.geometry.receive.footprint <= begin) continue;
     // The image may hold only a part of this repetition's buffer.
@@ -89,13 +89,13 @@ void BufferCheck::compose(std::span<std::byte> image, std::int64_t begin, std::s
   }
 }
 
-void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& checked,
-                              bool after) {
+void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin,
+                              const CheckedRepetition& checked, bool after) {
   const GroupRank me = rank_at(checked);
   const int initial = initial_content(me);
   content_.begin_repetition(checked.repetition, setup_.team.thread);
   const std::int64_t all = elements_in(setup_.buffers.geometry.receive.footprint);
-  if (sends_in_place(setup_) || (spec_.updates_receive && answers_.updates(me))) {
+  if (sends_in_place(setup_) || (spec_.updates_receive && hooks_.updates(me))) {
     content_.write(image, begin, {.rank = initial, .count = all}, initial);
   }
   if (spec_.replaces || (spec_.shares_buffer && me.rank == me.root)) {
@@ -103,7 +103,7 @@ void BufferCheck::compose_one(std::span<std::byte> image, std::int64_t begin, co
   }
   if (!after) return;
   if (receives_in_place(setup_)) return;
-  for (const Piece& piece : answers_.expects(me)) content_.write(image, begin, piece, initial);
+  for (const Piece& piece : hooks_.expects(me)) content_.write(image, begin, piece, initial);
 }
 
 }  // namespace openimb

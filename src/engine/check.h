@@ -11,7 +11,7 @@
 namespace openimb {
 
 /// The functions by which a benchmark describes a rank (engine/pattern.h).
-struct Answers {
+struct PatternHooks {
   Expected (*expects)(const GroupRank&);
   bool (*updates)(const GroupRank&);
   bool (*takes_part)(const GroupRank&);
@@ -19,7 +19,7 @@ struct Answers {
 };
 
 /// One of the repetitions that are compared together: its number, its root and its slot in the buffers.
-struct Checked {
+struct CheckedRepetition {
   std::int64_t repetition = 0;
   std::int64_t slot = 0;
   int root = 0;
@@ -27,26 +27,28 @@ struct Checked {
 
 class BufferCheck {
  public:
-  BufferCheck(const Spec& spec, const Setup& setup, const Answers& answers);
+  BufferCheck(const Spec& spec, const Setup& setup, const PatternHooks& hooks);
 
   /// Arms the receive buffer and writes the send buffer for these repetitions. Their slots are adjacent.
-  void arm(std::span<const Checked> round);
+  void arm(std::span<const CheckedRepetition> round);
   /// Number of bytes that differ from what a correct MPI delivers, including the guard after the last slot.
-  std::int64_t count_defects(std::span<const Checked> round);
+  std::int64_t count_defects(std::span<const CheckedRepetition> round);
 
  private:
-  GroupRank rank_at(const Checked& checked) const;
-  std::int64_t receive_at(const Checked& checked) const {
+  GroupRank rank_at(const CheckedRepetition& checked) const;
+  std::int64_t receive_at(const CheckedRepetition& checked) const {
     return checked.slot * setup_.buffers.geometry.receive.stride;
   }
   std::int64_t elements_in(std::int64_t footprint) const;
-  void write_send(const Checked& checked);
-  void compose(std::span<std::byte> image, std::int64_t begin, std::span<const Checked> round, bool after);
-  void compose_one(std::span<std::byte> image, std::int64_t begin, const Checked& checked, bool after);
+  void write_send(const CheckedRepetition& checked);
+  void compose(std::span<std::byte> image, std::int64_t begin, std::span<const CheckedRepetition> round,
+               bool after);
+  void compose_one(std::span<std::byte> image, std::int64_t begin, const CheckedRepetition& checked,
+                   bool after);
 
   const Spec& spec_;
   const Setup& setup_;
-  const Answers& answers_;
+  const PatternHooks& hooks_;
   Content content_;
   std::vector<std::byte> image_;
   std::vector<std::byte> actual_;

@@ -25,7 +25,7 @@ std::uint16_t sixteen_bit(double value, int exponent_bits) {
 
 // Calls `use` with a function that stores a number as the element type at an address.
 template <class Use>
-void with_store(DataType type, Use use) {
+void use_store(DataType type, Use use) {
   const auto plain = [&]<class T>(T) {
     use([](std::byte* at, double value) {
       T typed;
@@ -127,7 +127,7 @@ void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element&
   const bool narrow = type == DataType::float16 || type == DataType::bfloat16 || type == DataType::character;
   const std::int64_t size = describe(type).size;
   const auto count = static_cast<std::int64_t>(image.size()) / size;
-  with_store(type, [&](auto store) {
+  use_store(type, [&](auto store) {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t index = at / size + i;
       const double value = 0.1 * (rank + 1) + static_cast<double>(index);
@@ -168,7 +168,7 @@ void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t co
   const std::int64_t stride = element_.extent();
   first += shift_;
   if (!reduction_ && element_.size() == 1) return write_bytes(at, rank, first, count, stride);
-  with_store(element_.type, [&](auto store) {
+  use_store(element_.type, [&](auto store) {
     for (std::int64_t i = 0; i < count; ++i) {
       store(at + i * stride, reduction_ ? reduction_value(rank, first + i, ranks_)
                                         : message_value(rank, first + i, element_.type));
@@ -221,7 +221,7 @@ void Content::write(std::span<std::byte> image, std::int64_t begin, const Piece&
 void Content::write_sums(std::byte* at, const Piece& part, int held_rank) const {
   const std::int64_t stride = element_.extent();
   const std::vector<double>* const sums = part.summed > 0 ? &sums_of_first(part.summed) : nullptr;
-  with_store(element_.type, [&](auto store) {
+  use_store(element_.type, [&](auto store) {
     for (std::int64_t i = 0; i < part.count; ++i) {
       const std::int64_t index = part.send_at + shift_ + i;
       const double sum = sums != nullptr ? (*sums)[static_cast<std::size_t>(index % reduction_period)]

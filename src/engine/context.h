@@ -26,8 +26,8 @@ struct GroupContext {
 /// Messages between ranks: point-to-point and collectives. `Count` is int or MPI_Count.
 template <class Count>
 struct MessageContext : GroupContext {
-  Count count = 0;        ///< MPI elements in one message
-  std::int64_t span = 0;  ///< bytes from one message to the next in a buffer that holds several
+  Count count = 0;                  ///< MPI elements in one message
+  std::int64_t message_stride = 0;  ///< bytes from one message to the next in a buffer that holds several
   MPI_Datatype type = MPI_BYTE;
   MPI_Datatype element = MPI_BYTE;  ///< one base element, where `type` may be a vector of them
   MPI_Op op = MPI_SUM;

@@ -39,7 +39,7 @@ class CpuLoad : public Calibrated<CpuLoad> {
 
  private:
   using Vector = std::array<float, size>;
-  struct alignas(usual_cache_line) Data {  // shares no cache line
+  struct alignas(default_cache_line) Data {  // shares no cache line
     std::array<Vector, size> columns;
     Vector vector;
     Vector product;

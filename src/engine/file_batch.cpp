@@ -93,10 +93,10 @@ void FileBatch::complete() const {
 // The file is read back after it was closed. If processes share it, each reads what another one wrote.
 std::int64_t FileBatch::check_writes(std::int64_t repetitions) {
   FileCheck check(spec_, *setup_, group_);
-  Laps<true, false, true> laps(plan());
-  for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
-    check.write_send(i, laps.lap().slot);
-    move(laps.lap());
+  Iterations<true, false, true> iterations(plan());
+  for (std::int64_t i = 0; i < repetitions; ++i, iterations.advance()) {
+    check.write_send(i, iterations.current().slot);
+    move(iterations.current());
     if (!setup_->aggregate) complete();
   }
   if (setup_->aggregate) complete();
@@ -110,11 +110,11 @@ std::int64_t FileBatch::check_writes(std::int64_t repetitions) {
 
 std::int64_t FileBatch::check_reads(std::int64_t repetitions) {
   FileCheck check(spec_, *setup_, group_);
-  Laps<true, false, true> laps(plan());
-  for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
-    check.arm_receive(i, laps.lap().slot);
-    move(laps.lap());
-    check.look_at_receive(i, laps.lap().slot);
+  Iterations<true, false, true> iterations(plan());
+  for (std::int64_t i = 0; i < repetitions; ++i, iterations.advance()) {
+    check.arm_receive(i, iterations.current().slot);
+    move(iterations.current());
+    check.look_at_receive(i, iterations.current().slot);
   }
   const std::int64_t defects = check.count_read(repetitions);
   check.restore();

@@ -20,7 +20,7 @@ void complete_writes(const C& c) {
   if constexpr (sync == FileSync::standard) MPI_File_sync(c.file);
 }
 template <class Pattern, FileSync sync>
-struct Completed : Pattern {
+struct WriteCompletionLoop : Pattern {
   template <class C>
   static void close(const C& c) {
     complete_writes<sync>(c);
@@ -44,7 +44,7 @@ class FileBatch : public Batch {
  protected:
   FileBatch(const Spec& spec, std::unique_ptr<const Setup> setup);
   const Setup& setup() const { return *setup_; }
-  LapPlan plan() const { return lap_plan(*setup_, false, false); }
+  IterationPlan plan() const { return iteration_plan(*setup_, false, false); }
   template <class Count>
   FileContext<Count> context_for() const {
     FileContext<Count> context;
@@ -60,7 +60,7 @@ class FileBatch : public Batch {
 
  private:
   /// Runs the calls under test once. A nonblocking benchmark uses its nonblocking calls.
-  virtual void move(const Lap& lap) const = 0;
+  virtual void move(const Iteration& it) const = 0;
 
   static unsigned char mark_of(int rank) { return static_cast<unsigned char>(1 + rank % 255); }
   bool alone() const { return spec_.file.own || spec_.kind == Kind::single_transfer; }
@@ -98,7 +98,7 @@ class FileBatchOf final : public FileBatch {
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     const BatchRun request{repetitions, timing, repetition_seconds, setup()};
-    return in_form([&]<class Step>(Step) {
+    return apply_form([&]<class Step>(Step) {
       constexpr Loops loops{.aggregate = writes && spec.aggregation != Aggregation::non_aggregate_only,
                             .synchronized = one_by_one.synchronized,
                             .offset = one_by_one.offset};
@@ -110,9 +110,9 @@ class FileBatchOf final : public FileBatch {
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
       const BatchRun request{repetitions, timing, repetition_seconds, setup()};
-      const Loaded<FileContext<Count>> loaded{context(), plan_load(*setup().load, load)};
-      return in_form([&]<class Step>(Step) {
-        return run_loop<WithLoad<Step, WallClock>, one_by_one>(loaded, plan(), request);
+      const LoadContext<FileContext<Count>> loaded{context(), plan_load(*setup().load, load)};
+      return apply_form([&]<class Step>(Step) {
+        return run_loop<LoadLoop<Step, WallClock>, one_by_one>(loaded, plan(), request);
       });
     }
     return 0;
@@ -126,23 +126,23 @@ class FileBatchOf final : public FileBatch {
 
   /// Calls `use` with the step that options ask for.
   template <class Use>
-  auto in_form(const Use& use) {
+  auto apply_form(const Use& use) {
     if constexpr (!writes) {
       return use(Loop{});
     } else if (setup().file.sync == FileSync::standard) {
-      return use(Completed<Loop, FileSync::standard>{});
+      return use(WriteCompletionLoop<Loop, FileSync::standard>{});
     } else {
-      return use(Completed<Loop, FileSync::never>{});
+      return use(WriteCompletionLoop<Loop, FileSync::never>{});
     }
   }
 
-  void move(const Lap& lap) const override {
+  void move(const Iteration& it) const override {
     if constexpr (spec.overlaps()) {
       MPI_Request request = MPI_REQUEST_NULL;
-      Loop::post(context(), lap, &request);
-      Loop::finish(context(), lap, &request);
+      Loop::post(context(), it, &request);
+      Loop::finish(context(), it, &request);
     } else {
-      Loop::step(context(), lap);
+      Loop::step(context(), it);
     }
   }
 };

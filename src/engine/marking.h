@@ -41,7 +41,7 @@ class Marking {
   void mark_share(int thread) const {
     for (int message = 0; message < messages_; ++message) {
       for (int part = first_of(thread); part < first_of(thread + 1); ++part) {
-        call::mark_ready(part, requests_[message]);
+        call::pready(part, requests_[message]);
       }
     }
   }

@@ -25,25 +25,25 @@ class MarkingBatch final : public Batch {
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     double seconds = 0;
-    with_team([&] { seconds = batch_->run(repetitions, timing, repetition_seconds); });
+    run_in_team([&] { seconds = batch_->run(repetitions, timing, repetition_seconds); });
     return seconds;
   }
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                        LoadUse& load) override {
     double seconds = 0;
-    with_team([&] { seconds = batch_->run_with_load(repetitions, timing, repetition_seconds, load); });
+    run_in_team([&] { seconds = batch_->run_with_load(repetitions, timing, repetition_seconds, load); });
     return seconds;
   }
   std::int64_t check(std::int64_t repetitions) override {
     std::int64_t defects = 0;
-    with_team([&] { defects = batch_->check(repetitions); });
+    run_in_team([&] { defects = batch_->check(repetitions); });
     return defects;
   }
   bool takes_part() const override { return batch_->takes_part(); }
 
  private:
   /// Wakes all threads before the ranks meet, so that no run includes the time to wake one.
-  void with_team(const std::function<void()>& work) {
+  void run_in_team(const std::function<void()>& work) {
     marking_->reset();
     team_.run([&](int thread) {
       team_.barrier();
@@ -62,7 +62,7 @@ class MarkingBatch final : public Batch {
 
 /// A type of its own, so that the loop is compiled again, for a context with a team.
 template <class Pattern>
-struct MarkedByTeam : Pattern {
+struct TeamMarkedPattern : Pattern {
   static constexpr bool marked_by_team = true;
 };
 
@@ -72,7 +72,7 @@ struct MarkedBatch {
   static std::unique_ptr<Batch> make(std::unique_ptr<const Setup> setup) {
     if constexpr (Pattern::spec.partitioned) {
       if (setup->team.marking != nullptr)
-        return make_batch<BatchOf<MarkedByTeam<Pattern>, Count>>(std::move(setup));
+        return make_batch<BatchOf<TeamMarkedPattern<Pattern>, Count>>(std::move(setup));
     }
     return make_batch<BatchOf<Pattern, Count>>(std::move(setup));
   }

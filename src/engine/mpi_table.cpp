@@ -49,7 +49,7 @@ Element single_element(Element element) {
   return element;
 }
 
-OpenTable::Opened without_memory(const Point& point, std::string detail) {
+OpenTable::OpenResult memory_failure(const Point& point, std::string detail) {
   return {.batch = nullptr,
           .failure = Failure{.cause = Failure::Cause::out_of_memory,
                              .bytes = point.bytes,
@@ -83,7 +83,7 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
                           kind + ")" + or_no_shared_memory};
     return;
   }
-  make_comms_of_threads();
+  make_thread_comms();
   allocate();
 }
 
@@ -117,9 +117,9 @@ MpiTable::Shared MpiTable::make_control() const {
 
 // The main thread uses the communicator of the group. The others have their own, as concurrent collectives of
 // several threads on one communicator are an error. Source: MPI 4.0, section 6.14.
-void MpiTable::make_comms_of_threads() {
+void MpiTable::make_thread_comms() {
   if (!active() || shared_.options_.threads.comm == ThreadComm::shared) return;
-  for (int thread = 1; thread < threads(); ++thread) of_threads_.push_back(group_of_thread(thread));
+  for (int thread = 1; thread < threads(); ++thread) thread_comms_.push_back(group_of_thread(thread));
 }
 
 // The buffer whose memory MPI allocates with the window.
@@ -129,7 +129,7 @@ Exposed MpiTable::allocated_by_mpi() const {
 
 // Whether MPI can create windows of this kind in all groups.
 bool MpiTable::windows_work() {
-  if (spec().access == Access::two_sided || spec().on_files()) return true;
+  if (spec().access == Access::two_sided || spec().uses_files()) return true;
   bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_->handle());
   if (shared_.ranks_.any(failed)) return false;
   alignas(64) std::byte on_stack[64];
@@ -271,20 +271,20 @@ Window MpiTable::make_window(const Geometry& geometry) {
   return {window_kind(), nullptr, room, shared_.info_.handle(), group_->handle()};
 }
 
-OpenTable::Opened MpiTable::open(const Point& point, std::int64_t completed) {
+OpenTable::OpenResult MpiTable::open(const Point& point, std::int64_t completed) {
   Window window = make_window(point.geometry);
   if (spec().one_sided.exposed != Exposed::nothing) {
     if (shared_.ranks_.any(active() && !window)) {
       // MPI_Win_free is collective: if one rank has no window to free, the others cannot free theirs.
       if (agreement_.any(active() && !window.has_handle())) window.abandon();
-      return without_memory(
+      return memory_failure(
           point, "MPI could not create the window (-window " + std::string(name_of(window_kind())) + ")");
     }
     if (active()) window.exchange_bases(control_->handle());
   }
   std::unique_ptr<AttachedBuffer> send_buffer = attach_buffer(point);
   if (shared_.options_.send_mode == SendMode::buffered && shared_.ranks_.any(send_buffer && !*send_buffer)) {
-    return without_memory(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
+    return memory_failure(point, "no memory for MPI_Buffer_attach, or MPI refuses so many bytes");
   }
   const bool has_team = active() && threads() > 1;
   std::unique_ptr<Setup> setup =
@@ -366,12 +366,13 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t comp
   for (int thread = 0; thread < threads(); ++thread) {
     std::unique_ptr<Setup> setup = make_setup(point, completed, {});
     setup->team.thread = thread;
-    setup->team.tagged = of_threads_.empty();
+    setup->team.tagged = thread_comms_.empty();
     setup->team.turn = turn.get();
-    if (thread > 0 && !of_threads_.empty()) {
+    if (thread > 0 && !thread_comms_.empty()) {
       // One communicator serves both purposes: only collectives have barriers between repetitions, and they
       // receive no point-to-point messages that could match those of a barrier.
-      setup->group.comm = setup->group.control = of_threads_[static_cast<std::size_t>(thread) - 1]->handle();
+      setup->group.comm = setup->group.control =
+          thread_comms_[static_cast<std::size_t>(thread) - 1]->handle();
     }
     setup->buffers.send_part =
         shared_.buffers_.send.part(thread * part_.send, capacity_.send + Content::guard);

@@ -20,7 +20,7 @@ class MpiTable final : public OpenTable {
     return unallocatable_ == 0 || point.needed_bytes < unallocatable_;
   }
   Agreement& group() override { return agreement_; }
-  Opened open(const Point& point, std::int64_t completed) override;
+  OpenResult open(const Point& point, std::int64_t completed) override;
   bool resume() override;
   void use_variant(bool on) override;
   void set_arrival(const Arrival& arrival) override {
@@ -37,7 +37,7 @@ class MpiTable final : public OpenTable {
   bool active() const { return group_->contains_me(); }
   WindowKind window_kind() const { return spec().one_sided.window_kind(shared_.options_.window_kind); }
   Exposed allocated_by_mpi() const;
-  MemoryKind exposed_kind() const { return shared_.options_.memory.exposed_by(spec()); }
+  MemoryKind exposed_kind() const { return shared_.options_.memory.window_memory(spec()); }
   bool windows_work();
   void allocate();
   bool try_to_allocate(std::span<const Point* const> points);
@@ -49,7 +49,7 @@ class MpiTable final : public OpenTable {
   Neighborhood neighborhood_of_rank() const;
   std::unique_ptr<Batch> make_team(const Point& point, std::int64_t completed) const;
   std::function<void()> rank_barrier() const;
-  void make_comms_of_threads();
+  void make_thread_comms();
   int threads() const { return plan_.table.timed_threads(); }
   const Threads& threads_of() const { return shared_.options_.threads; }
   void fill_part(int thread);
@@ -64,8 +64,8 @@ class MpiTable final : public OpenTable {
   const SumOperation sum_;
   const Neighborhood neighborhood_;  ///< computed once: to draw a random graph takes as long as a sample
   std::optional<Failure> failure_;
-  std::vector<Shared> of_threads_;  ///< of all threads but the main one; empty: they share one
-  Capacity part_;                   ///< bytes from one thread's part of the buffers to the next
+  std::vector<Shared> thread_comms_;  ///< of all threads but the main one; empty: they share one
+  Capacity part_;                     ///< bytes from one thread's part of the buffers to the next
   Capacity capacity_;  ///< of one thread, for all points that have memory, without what MPI allocates
   std::int64_t unallocatable_ = 0;  ///< points that need so many bytes or more have no memory; 0: all have
 };

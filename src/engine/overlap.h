@@ -31,7 +31,7 @@ inline LoadPlan plan_load(CpuLoad& cpu, LoadUse& use) {
 }
 
 template <class Context>
-struct Loaded {
+struct LoadContext {
   Context inner;
   LoadPlan load;
 };
@@ -39,11 +39,11 @@ struct Loaded {
 /// A repetition of a pattern that has `post`, with computation. Measuring t_CPU costs the two clock reads.
 /// MPI_Test of a null request returns at once.
 template <class Pattern, class Clock>
-struct WithLoad : LoopBase {
+struct LoadLoop : LoopBase {
   template <class Context, class... View>
-  static void step(const Loaded<Context>& c, const Lap& lap, const View&... view) {
+  static void step(const LoadContext<Context>& c, const Iteration& it, const View&... view) {
     MPI_Request request;
-    Pattern::post(c.inner, lap, view..., &request);
+    Pattern::post(c.inner, it, view..., &request);
     const double start = Clock::now();
     for (int i = 0; i < c.load.tests; ++i) {
       int done = 0;
@@ -52,10 +52,10 @@ struct WithLoad : LoopBase {
     }
     c.load.cpu->compute(c.load.units_last);
     *c.load.seconds += Clock::now() - start;
-    Pattern::finish(c.inner, lap, view..., &request);
+    Pattern::finish(c.inner, it, view..., &request);
   }
   template <class Context, class... View>
-  static void close(const Loaded<Context>& c, const View&... view) {
+  static void close(const LoadContext<Context>& c, const View&... view) {
     Pattern::close(c.inner, view...);
   }
 };
@@ -87,22 +87,22 @@ struct DeviceLoadPlan {
 /// serve all ways to time them. An error of the driver ends the job, as other ranks, and threads of this one,
 /// would wait forever.
 template <class Pattern, class Clock, class Context, class Movement, class Barrier, class... View>
-OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement laps, std::int64_t repetitions,
+OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement iterations, std::int64_t repetitions,
                                             Timing timing, std::span<double> repetition_seconds,
                                             const Barrier& barrier, const DeviceLoadPlan& load,
                                             const View&... view) noexcept {
   const double start = Clock::now();
   double begin = start, sum = 0;
-  for (std::int64_t i = 0; i < repetitions; ++i, laps.advance()) {
+  for (std::int64_t i = 0; i < repetitions; ++i, iterations.advance()) {
     if (timing == Timing::synchronized) {
       barrier();
       begin = Clock::now();
     }
     MPI_Request request;
     Pattern::open(c);
-    Pattern::post(c, laps.lap(), view..., &request);
+    Pattern::post(c, iterations.current(), view..., &request);
     load.template compute<Clock>(request);
-    Pattern::finish(c, laps.lap(), view..., &request);
+    Pattern::finish(c, iterations.current(), view..., &request);
     Pattern::close(c, view...);
     if (timing == Timing::total) continue;
     const double end = Clock::now();

@@ -185,7 +185,7 @@ void PatientAgreement::check_liveness() {
     if (rank != 0) send(rank, tag_of_verdict, verdict);
   }
   if (silent.empty()) return;
-  if (!in_step) throw std::runtime_error("a rank fell silent within a collective call");
+  if (!in_step) throw std::runtime_error("a rank stopped responding during a collective call");
   leave_out(silent);
 }
 

@@ -21,7 +21,7 @@ namespace openimb {
 /// return.
 class PatientAgreement final : public Agreement {
  public:
-  /// MPI calls that it requires, named as in call::why_unusable().
+  /// MPI calls that it requires, named as in call::unusable_reason().
   static constexpr std::array<std::string_view, 5> needs{"Ibarrier", "Iallreduce", "Igather", "Igatherv",
                                                          "Ibcast"};
 

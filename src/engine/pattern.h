@@ -24,7 +24,7 @@ namespace openimb {
 ///   static constexpr Spec spec{.name = "Allgather", .receive = Messages::per_rank};
 ///       What the benchmark is.
 ///
-///   template <class C> static void step(const C& c, const Lap& lap);
+///   template <class C> static void step(const C& c, const Iteration& it);
 ///       One repetition, timed: only the MPI calls under test. `c` is a MessageContext, WindowContext or
 ///       FileContext, by Spec::access.
 ///
@@ -33,14 +33,15 @@ namespace openimb {
 ///
 /// A Spec asks for further members:
 ///
-///   template <class C> static void post(const C& c, const Lap& lap, MPI_Request* request);
+///   template <class C> static void post(const C& c, const Iteration& it, MPI_Request* request);
 ///       Spec::overlap. Starts what `step` starts and completes. The engine computes in between.
 ///
 ///   using Move = ...; using LocalLoop = ...; static Traffic traffic(const GroupRank& e);
 ///       OneSided::any_sync. The transfers that -sync_mode completes in other ways, the loop with local
 ///       completion, and which ranks access which (engine/sync_loops.h).
 ///
-///   template <SendMode mode = SendMode::standard, class C> static void step(const C& c, const Lap& lap);
+///   template <SendMode mode = SendMode::standard, class C> static void step(const C& c, const Iteration&
+///   it);
 ///       Spec::send_modes. The repetition with another send mode (engine/send_loops.h).
 ///
 ///   using Loop = ...;
@@ -53,10 +54,10 @@ struct PatternBase : LoopBase {
   struct Nothing {};
   /// Untimed: makes what the benchmark owns for a point, an RAII object. All ranks of the group call it in
   /// the same order, and destroy the objects in the same order. `plan.at(slot)` has the buffers of each
-  /// Lap::slot. The object has `view()`: handles or pointers, as a small value. `step`, `close`, `post` and
-  /// `finish` take it as their third argument, by value like the context, so that the loop keeps it in
+  /// Iteration::slot. The object has `view()`: handles or pointers, as a small value. `step`, `close`, `post`
+  /// and `finish` take it as their third argument, by value like the context, so that the loop keeps it in
   /// registers.
-  static constexpr auto prepare = [](const auto& /*c*/, const LapPlan& /*plan*/) { return Nothing{}; };
+  static constexpr auto prepare = [](const auto& /*c*/, const IterationPlan& /*plan*/) { return Nothing{}; };
 
   /// Untimed: an access epoch (a lock, a fence) that is open around each run; an RAII object.
   static constexpr auto epoch = [](const auto& /*c*/) { return Nothing{}; };
@@ -68,12 +69,12 @@ struct PatternBase : LoopBase {
   /// Timed: completes what `post` started. Needed where a wait for its request is not enough.
   static constexpr struct {
     template <class C>
-    void operator()(const C& /*c*/, const Lap& /*lap*/, MPI_Request* request) const {
+    void operator()(const C& /*c*/, const Iteration& /*iteration*/, MPI_Request* request) const {
       MPI_Wait(request, MPI_STATUS_IGNORE);
     }
     template <class C, class View>
-    void operator()(const C& c, const Lap& lap, const View& /*view*/, MPI_Request* request) const {
-      (*this)(c, lap, request);
+    void operator()(const C& c, const Iteration& it, const View& /*view*/, MPI_Request* request) const {
+      (*this)(c, it, request);
     }
   } finish{};
 

@@ -61,7 +61,7 @@ class RankContext {
   }
   void add_messages(const Spec& spec, const Setup& setup) {
     context_.count = static_cast<Count>(setup.group.me.elements / setup.buffers.type.covers());
-    context_.span = setup.buffers.geometry.message_extent;
+    context_.message_stride = setup.buffers.geometry.message_extent;
     context_.type = spec.is_divided() ? setup.buffers.single.handle() : setup.buffers.type.handle();
     context_.element = setup.buffers.single.handle();
     context_.op = setup.op;

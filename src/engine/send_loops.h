@@ -8,20 +8,20 @@
 namespace openimb {
 
 template <class Pattern, SendMode mode>
-struct InSendMode : LoopBase {
+struct SendModeLoop : LoopBase {
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    Pattern::template step<mode>(c, lap);
+  static void step(const C& c, const Iteration& it) {
+    Pattern::template step<mode>(c, it);
   }
 };
 
 /// Calls `use` with the loop for a mode.
 template <class Pattern, class Use>
-auto with_send_mode(SendMode mode, const Use& use) {
+auto apply_send_loop(SendMode mode, const Use& use) {
   if constexpr (Pattern::spec.send_modes.not_buffered.empty()) {
-    if (mode == SendMode::buffered) return use(InSendMode<Pattern, SendMode::buffered>{});
+    if (mode == SendMode::buffered) return use(SendModeLoop<Pattern, SendMode::buffered>{});
   }
-  return use(InSendMode<Pattern, SendMode::synchronous>{});
+  return use(SendModeLoop<Pattern, SendMode::synchronous>{});
 }
 
 }  // namespace openimb

@@ -103,9 +103,9 @@ inline bool receives_in_place(const Setup& setup) {
   return setup.buffers.in_place == InPlace::root_receives && setup.group.me.rank == setup.group.me.root;
 }
 
-/// The plan of laps for a setup. `reads_remote`: the target's send buffer is exposed; `rotates`: the root
-/// changes with each repetition.
-inline LapPlan lap_plan(const Setup& setup, bool reads_remote, bool rotates) {
+/// The plan of iterations for a setup. `reads_remote`: the target's send buffer is exposed; `rotates`: the
+/// root changes with each repetition.
+inline IterationPlan iteration_plan(const Setup& setup, bool reads_remote, bool rotates) {
   const Geometry& geometry = setup.buffers.geometry;
   const auto address = [](const Memory* memory) {
     return memory != nullptr ? reinterpret_cast<char*>(memory->address()) : nullptr;

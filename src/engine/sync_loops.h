@@ -101,12 +101,12 @@ struct Synchronization<SyncMode::lock_all> : LoopBase {
 };
 
 template <class Move, SyncMode mode>
-struct InSync : Synchronization<mode> {
+struct SyncLoop : Synchronization<mode> {
   template <class C>
-  static void step(const C& c, const Lap& lap) {
+  static void step(const C& c, const Iteration& it) {
     for (int i = 0; i < c.transfer_count; ++i) {
       const auto& transfer = c.transfers[i];
-      Move::move(c, lap, transfer.target, transfer.base, transfer.from, transfer.to);
+      Move::move(c, it, transfer.target, transfer.base, transfer.from, transfer.to);
     }
   }
 };
@@ -151,16 +151,16 @@ class Synchronizer {
 /// Calls `use` with the loop for a mode, within the epoch that the loop needs. Active targets have no passive
 /// modes.
 template <class Move, bool active, class Use>
-auto with_sync(SyncMode mode, MPI_Win win, const Use& use) {
+auto apply_sync_loop(SyncMode mode, MPI_Win win, const Use& use) {
   if constexpr (!active) {
     if (mode == SyncMode::fence) {
       const Fences epoch(win);
-      return use(InSync<Move, SyncMode::fence>{});
+      return use(SyncLoop<Move, SyncMode::fence>{});
     }
-    if (mode == SyncMode::lock) return use(InSync<Move, SyncMode::lock>{});
-    if (mode == SyncMode::lock_all) return use(InSync<Move, SyncMode::lock_all>{});
+    if (mode == SyncMode::lock) return use(SyncLoop<Move, SyncMode::lock>{});
+    if (mode == SyncMode::lock_all) return use(SyncLoop<Move, SyncMode::lock_all>{});
   }
-  return use(InSync<Move, SyncMode::pscw>{});
+  return use(SyncLoop<Move, SyncMode::pscw>{});
 }
 
 /// Whether a mode has a loop of this file. The mode of a benchmark's definition and that of its LocalLoop

@@ -25,8 +25,8 @@ class TeamBatch final : public Batch {
   double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }
   std::int64_t check(std::int64_t repetitions) override;
   bool takes_part() const override { return members_.front()->takes_part(); }
-  std::span<const double> of_threads() const override { return seconds_; }
-  std::span<const double> waiting_of_threads() const override { return waiting_; }
+  std::span<const double> thread_seconds() const override { return seconds_; }
+  std::span<const double> thread_waiting() const override { return waiting_; }
 
  private:
   ThreadTeam& team_;

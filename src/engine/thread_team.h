@@ -93,8 +93,8 @@ class Rounds {
 
   const int others_;
   bool ending_ = false;
-  alignas(usual_cache_line) std::atomic<std::uint32_t> round_{0};
-  alignas(usual_cache_line) std::atomic<int> done_{0};
+  alignas(default_cache_line) std::atomic<std::uint32_t> round_{0};
+  alignas(default_cache_line) std::atomic<int> done_{0};
 };
 
 /// Turns of threads in MPI, for MPI_THREAD_SERIALIZED: repetitions of threads 0, 1, ... run one after the
@@ -118,7 +118,7 @@ class Turn {
   double& waiting(int thread) { return waiting_[static_cast<std::size_t>(thread)].seconds; }
 
  private:
-  struct alignas(usual_cache_line) Waiting {
+  struct alignas(default_cache_line) Waiting {
     double seconds = 0;
   };
 

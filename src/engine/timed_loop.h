@@ -10,19 +10,19 @@
 namespace openimb {
 
 /// One repetition: the addresses of its buffers, which only MPI calls use, and its root.
-struct Lap {
+struct Iteration {
   char* send = nullptr;
   char* receive = nullptr;
   int root = 0;             ///< with random partners: the round, an index into their table
   std::int64_t remote = 0;  ///< one-sided: displacement from the beginning of the target's window, in bytes
   std::int64_t offset = 0;  ///< offset in a file, in bytes
-  std::int64_t slot = 0;    ///< index of its part of the buffers: 0 to LapPlan::slots - 1
+  std::int64_t slot = 0;    ///< index of its part of the buffers: 0 to IterationPlan::slots - 1
 };
 
-/// How laps follow one another: the first lap, and the steps to the next buffers and root. Strides are in
-/// bytes; `root_step` is 0 or 1.
-struct LapPlan {
-  Lap first;
+/// How iterations follow one another: the first iteration, and the steps to the next buffers and root.
+/// Strides are in bytes; `root_step` is 0 or 1.
+struct IterationPlan {
+  Iteration first;
   std::int64_t send_stride = 0;
   std::int64_t receive_stride = 0;
   std::int64_t remote_stride = 0;
@@ -31,53 +31,53 @@ struct LapPlan {
   int root_step = 0;
   std::int64_t offset_stride = 0;  ///< never wraps: each repetition has its own part of the file
 
-  std::int64_t completed = 0;  ///< repetitions that are completed before the first lap
+  std::int64_t completed = 0;  ///< repetitions that are completed before the first iteration
 
-  Lap beginning() const {
-    Lap lap = at(completed % slots);
-    if (root_step != 0) lap.root = static_cast<int>((first.root + completed) % ranks);
-    return lap;
+  Iteration beginning() const {
+    Iteration it = at(completed % slots);
+    if (root_step != 0) it.root = static_cast<int>((first.root + completed) % ranks);
+    return it;
   }
   /// The buffers of one slot.
-  Lap at(std::int64_t slot) const {
-    Lap lap = first;
-    lap.send += slot * send_stride;
-    lap.receive += slot * receive_stride;
-    lap.remote += slot * remote_stride;
-    lap.slot = slot;
-    return lap;
+  Iteration at(std::int64_t slot) const {
+    Iteration it = first;
+    it.send += slot * send_stride;
+    it.receive += slot * receive_stride;
+    it.remote += slot * remote_stride;
+    it.slot = slot;
+    return it;
   }
 };
 
 /// Advances by addition and compare-and-wrap. Members that do not change cost nothing.
 template <bool moving_buffers, bool moving_root, bool moving_offset = false>
-class Laps {
+class Iterations {
  public:
-  explicit Laps(const LapPlan& plan) : plan_(plan), lap_(plan.beginning()) {}
-  const Lap& lap() const { return lap_; }
+  explicit Iterations(const IterationPlan& plan) : plan_(plan), it_(plan.beginning()) {}
+  const Iteration& current() const { return it_; }
   void advance() {
     if constexpr (moving_buffers) {
-      if (++lap_.slot == plan_.slots) {
-        lap_.slot = 0;
-        lap_.send = plan_.first.send;
-        lap_.receive = plan_.first.receive;
-        lap_.remote = plan_.first.remote;
+      if (++it_.slot == plan_.slots) {
+        it_.slot = 0;
+        it_.send = plan_.first.send;
+        it_.receive = plan_.first.receive;
+        it_.remote = plan_.first.remote;
       } else {
-        lap_.send += plan_.send_stride;
-        lap_.receive += plan_.receive_stride;
-        lap_.remote += plan_.remote_stride;
+        it_.send += plan_.send_stride;
+        it_.receive += plan_.receive_stride;
+        it_.remote += plan_.remote_stride;
       }
     }
-    if constexpr (moving_offset) lap_.offset += plan_.offset_stride;
+    if constexpr (moving_offset) it_.offset += plan_.offset_stride;
     if constexpr (moving_root) {
-      lap_.root += plan_.root_step;
-      if (lap_.root == plan_.ranks) lap_.root = 0;
+      it_.root += plan_.root_step;
+      if (it_.root == plan_.ranks) it_.root = 0;
     }
   }
 
  private:
-  LapPlan plan_;
-  Lap lap_;
+  IterationPlan plan_;
+  Iteration it_;
 };
 
 /// The default: one clock pair around all repetitions, nothing else.
@@ -177,9 +177,9 @@ struct LoopBase {
 /// Context and view are passed by value, so that the compiler sees that no MPI call can change them and keeps
 /// them in registers. OPENIMB_FLATTEN inlines even long steps: a call of a step would pass the address of the
 /// context.
-template <class Pattern, class Clock, bool aggregate = false, class Context, class Laps, class Record,
+template <class Pattern, class Clock, bool aggregate = false, class Context, class Iterations, class Record,
           class... View>
-OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Laps laps,
+OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Iterations iterations,
                                               const std::int64_t repetitions, Record record,
                                               const View... view) {
   const double start = Clock::now();
@@ -188,10 +188,10 @@ OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Laps laps,
   for (std::int64_t i = 0; i < repetitions; ++i) {
     record.before();
     if constexpr (!aggregate) Pattern::open(context);
-    Pattern::step(context, laps.lap(), view...);
+    Pattern::step(context, iterations.current(), view...);
     if constexpr (!aggregate) Pattern::close(context, view...);
     record.after();
-    laps.advance();
+    iterations.advance();
   }
   if constexpr (aggregate) {
     Pattern::close(context, view...);

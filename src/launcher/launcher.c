@@ -279,7 +279,7 @@ static struct library library_for(struct launcher* launcher) {
   struct library found = {.interface = unknown};
   const int chosen = chosen_interface();
   if (chosen < 0)
-    refuse("OPENIMB_INTERFACE=%s is none; give mpich, openmpi or mpi-abi", getenv("OPENIMB_INTERFACE"));
+    refuse("OPENIMB_INTERFACE=%s is not one of mpich, openmpi, mpi-abi", getenv("OPENIMB_INTERFACE"));
   const bool launched = launcher->family != unknown;
   if (!launched) *launcher = launcher_named();
   const int other = launcher->family == mpich ? openmpi : mpich;

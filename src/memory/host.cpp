@@ -1,10 +1,10 @@
-// The memory of this process; that of a GPU is in of_device.cpp.
+// The memory of this process; that of a GPU is in gpu.cpp.
 #include <algorithm>
 #include <cstring>
 #include <new>
 
+#include "memory/gpu.h"
 #include "memory/memory.h"
-#include "memory/of_device.h"
 
 namespace openimb {
 
@@ -57,7 +57,7 @@ std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::i
   return std::make_unique<HostMemory>(address, bytes);
 }
 
-void copy_by_processor(void* to, const void* from, std::int64_t bytes) {
+void copy_on_cpu(void* to, const void* from, std::int64_t bytes) {
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 

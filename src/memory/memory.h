@@ -39,6 +39,6 @@ std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::i
 
 /// Copies by loads and stores of the processor: the operation that benchmarks of shared memory time. The
 /// ranges must not overlap.
-void copy_by_processor(void* to, const void* from, std::int64_t bytes);
+void copy_on_cpu(void* to, const void* from, std::int64_t bytes);
 
 }  // namespace openimb

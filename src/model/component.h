@@ -20,7 +20,7 @@ struct BannerQuirks {
 /// How banners and table heads look. pairs (IMB-P2P) and threads (IMB-MT) have no blanks at the ends of
 /// lines. pairs orders the banner differently; tables of threads all have the same width and state the number
 /// of threads. rounds (IMB-FABRIC) is like pairs, with tables that IMB does not have.
-enum class Heads { classic, pairs, threads, rounds };
+enum class OutputStyle { classic, pairs, threads, rounds };
 
 /// The name of the executable of a component.
 inline std::string executable_of(std::string_view component) { return "IMB-" + std::string(component); }
@@ -31,7 +31,7 @@ struct ComponentFacts {
   Defaults defaults = {};
   bool uses_files = false;  ///< creates files: needs a folder, free space and a guardian
   BannerQuirks quirks = {};
-  Heads heads = Heads::classic;
+  OutputStyle style = OutputStyle::classic;
 };
 
 /// A component with the Specs of its benchmarks, in the order in which they run.

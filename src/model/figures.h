@@ -156,10 +156,10 @@ struct Few {
 /// What bytes_per_second and messages_per_second count; which of them a row has.
 enum class Rates {
   none,
-  of_a_process,   ///< messages into and out of one process (Spec::turnover); bytes only
-  of_pairs,       ///< the same of all pairs, with all messages in flight
-  of_all,         ///< what all processes send (Spec::sent)
-  of_one_message  ///< times are those of one message; lengths are those of all threads together
+  per_process,    ///< messages into and out of one process (Spec::messages_per_process); bytes only
+  all_pairs,      ///< the same of all pairs, with all messages in flight
+  all_processes,  ///< what all processes send (Spec::sent)
+  per_message     ///< times are those of one message; lengths are those of all threads together
 };
 
 /// How a benchmark is printed, and which of its figures are judged.
@@ -168,8 +168,8 @@ struct TableFormat {
   /// In passes: the interval is that of the first, the half width the largest of all.
   Few<Figure, 2> judged = {Figure::time_max};
   Rates rates = Rates::none;
-  const TableFormat* of_all_groups = nullptr;  ///< format of a row over all groups; nullptr: the same
-  bool labeled = false;                        ///< no columns: the head follows each figure as its unit
+  const TableFormat* all_groups = nullptr;  ///< format of a row over all groups; nullptr: the same
+  bool labeled = false;                     ///< no columns: the head follows each figure as its unit
 };
 
 /// Source: reference output of IMB 2021.
@@ -185,18 +185,19 @@ inline constexpr TableFormat arrivals_of_pattern{
                 valid_percent, clock_disagreement, clock_bound, arrival_width},
     .judged = {time_from_last}};
 inline constexpr TableFormat range_and_bandwidth{.columns = {time_min, time_max, time_avg, bytes_per_second},
-                                                 .rates = Rates::of_a_process};
+                                                 .rates = Rates::per_process};
 inline constexpr TableFormat time_and_bandwidth{.columns = {{time_max, "t[usec]"}, bytes_per_second},
-                                                .rates = Rates::of_a_process,
-                                                .of_all_groups = &range_and_bandwidth};
+                                                .rates = Rates::per_process,
+                                                .all_groups = &range_and_bandwidth};
 inline constexpr TableFormat rate{.columns = {bytes_per_second, messages_per_second},
-                                  .rates = Rates::of_pairs};
+                                  .rates = Rates::all_pairs};
 inline constexpr TableFormat mean_and_rate{
-    .columns = {{time_avg, "t[usec]"}, bytes_per_second, messages_per_second}, .rates = Rates::of_all};
+    .columns = {{time_avg, "t[usec]"}, bytes_per_second, messages_per_second}, .rates = Rates::all_processes};
 inline constexpr TableFormat message{.columns = {time_avg, bytes_per_second, messages_per_second},
-                                     .rates = Rates::of_one_message};
-inline constexpr TableFormat labeled{
-    .columns = {{time_max, "usec"}, {bytes_per_second, "Mb/s"}}, .rates = Rates::of_all, .labeled = true};
+                                     .rates = Rates::per_message};
+inline constexpr TableFormat labeled{.columns = {{time_max, "usec"}, {bytes_per_second, "Mb/s"}},
+                                     .rates = Rates::all_processes,
+                                     .labeled = true};
 inline constexpr TableFormat overlap{.columns = {time_overlapped, time_pure, time_cpu, overlap_percent},
                                      .judged = {time_overlapped, time_pure}};
 /// time_max is measured without computation, so it is t_pure.

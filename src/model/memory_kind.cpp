@@ -2,9 +2,9 @@
 
 namespace openimb {
 
-MemoryKind of_api(MemoryKind kind, GpuApi api) {
+MemoryKind kind_for_api(MemoryKind kind, GpuApi api) {
   const bool cuda = api == GpuApi::cuda;
-  if (on_device(kind)) return cuda ? MemoryKind::cuda : MemoryKind::rocm;
+  if (is_device_memory(kind)) return cuda ? MemoryKind::cuda : MemoryKind::rocm;
   if (is_managed(kind)) return cuda ? MemoryKind::cuda_managed : MemoryKind::rocm_managed;
   return kind;
 }
@@ -15,7 +15,7 @@ std::string MemoryChoice::names() const {
   return text;
 }
 
-MemoryKind MemoryChoice::exposed_by(const Spec& spec) const {
+MemoryKind MemoryChoice::window_memory(const Spec& spec) const {
   return spec.one_sided.exposed == Exposed::send ? send : receive;
 }
 

@@ -19,7 +19,9 @@ inline constexpr Words<6> words_of<MemoryKind> = {"host",         "pinned", "cud
                                                   "cuda_managed", "rocm",   "rocm_managed"};
 
 /// Whether only a GPU and its driver can access it.
-constexpr bool on_device(MemoryKind kind) { return kind == MemoryKind::cuda || kind == MemoryKind::rocm; }
+constexpr bool is_device_memory(MemoryKind kind) {
+  return kind == MemoryKind::cuda || kind == MemoryKind::rocm;
+}
 constexpr bool is_managed(MemoryKind kind) {
   return kind == MemoryKind::cuda_managed || kind == MemoryKind::rocm_managed;
 }
@@ -28,6 +30,10 @@ constexpr bool is_managed(MemoryKind kind) {
 enum class GpuApi { cuda, rocm };
 template <>
 inline constexpr Words<2> words_of<GpuApi> = {"cuda", "rocm"};
+/// As text calls it.
+constexpr const char* title_of(GpuApi api) { return api == GpuApi::cuda ? "CUDA" : "ROCm"; }
+/// As records call it: the prefix of the driver's functions.
+constexpr const char* driver_name(GpuApi api) { return api == GpuApi::cuda ? "cuda" : "hip"; }
 /// Nothing for host and pinned, which both interfaces have.
 constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   switch (kind) {
@@ -44,7 +50,7 @@ constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   return std::nullopt;
 }
 /// The same kind of memory with `api`.
-MemoryKind of_api(MemoryKind kind, GpuApi api);
+MemoryKind kind_for_api(MemoryKind kind, GpuApi api);
 
 /// -gpu: which of the GPUs that it sees a rank uses.
 enum class GpuChoice {
@@ -78,10 +84,10 @@ struct MemoryChoice {
   bool trusts_mpi() const { return check == GpuCheck::trust; }
   bool is_host() const { return send == MemoryKind::host && receive == MemoryKind::host; }
   bool needs_gpu() const { return !is_host() || load == LoadPlace::device; }
-  bool on_device() const { return openimb::on_device(send) || openimb::on_device(receive); }
+  bool uses_device() const { return is_device_memory(send) || is_device_memory(receive); }
   bool is_managed() const { return openimb::is_managed(send) || openimb::is_managed(receive); }
   /// What windows of a benchmark expose. Benchmarks that create windows themselves expose the receive buffer.
-  MemoryKind exposed_by(const Spec& spec) const;
+  MemoryKind window_memory(const Spec& spec) const;
   /// "cuda", or "cuda,host".
   std::string names() const;
   bool operator==(const MemoryChoice&) const = default;
@@ -92,7 +98,7 @@ struct GpuFacts {
   std::string host;
   int index = 0;
   std::string name;
-  std::string api;     ///< "cuda" or "hip"
+  GpuApi api = GpuApi::cuda;
   std::string driver;  ///< version
   std::string bus_address;
   std::int64_t memory_bytes = 0;

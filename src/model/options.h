@@ -22,8 +22,9 @@
 namespace openimb {
 
 inline constexpr std::int64_t mebibyte = 1 << 20;
-inline constexpr int usual_cache_line = 64;  ///< bytes, where unknown or when compiled
+inline constexpr int default_cache_line = 64;  ///< bytes, where unknown or when compiled
 inline constexpr std::int64_t gibibyte = 1 << 30;
+inline constexpr int default_in_flight = 256;  ///< messages per repetition
 
 enum class IterationPolicy { dynamic, multiple_np, automatic, off };
 template <>
@@ -107,7 +108,7 @@ struct Defaults {
   int min_processes = 2;
   DataType data = DataType::byte;
   DataType reduction = DataType::single_precision;
-  int in_flight = 256;
+  int in_flight = default_in_flight;
   std::array<std::int64_t, 4> counts = {};   ///< lengths in elements, in place of those of the settings
   std::array<std::int64_t, 3> lengths = {};  ///< lengths in bytes, in place of those of the settings
   bool threaded = false;                     ///< benchmarks run on all threads
@@ -118,31 +119,30 @@ struct Defaults {
 };
 
 /// The defaults of IMB-IO. Source: guide, IMB_settings_io.h; its examples begin with one process.
-inline constexpr Defaults defaults_of_files{.settings = {.max_message_log = 24,
-                                                         .repetitions = 50,
-                                                         .non_aggregate_repetitions = 10,
-                                                         .overall_volume = 16 * mebibyte,
-                                                         .target_cpu_seconds = 0.1},
-                                            .min_processes = 1};
+inline constexpr Defaults file_defaults{.settings = {.max_message_log = 24,
+                                                     .repetitions = 50,
+                                                     .non_aggregate_repetitions = 10,
+                                                     .overall_volume = 16 * mebibyte,
+                                                     .target_cpu_seconds = 0.1},
+                                        .min_processes = 1};
 
 /// The defaults of IMB-P2P. Source: public user guide of IMB 2021, "Command-Line Control for IMB-P2P
 /// Benchmarks".
-inline constexpr Defaults defaults_of_pairs{
-    .settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte},
-    .min_processes = all_processes,
-    .random_partners = true};
+inline constexpr Defaults pair_defaults{.settings = {.repetitions = 100000, .overall_volume = 800 * mebibyte},
+                                        .min_processes = all_processes,
+                                        .random_partners = true};
 
 /// The defaults of IMB-MT. Source: options of IMB 2021.
-inline constexpr Defaults defaults_of_threads{.settings = {.warm_up_repetitions = 100},
-                                              .min_processes = all_processes,
-                                              .data = DataType::integer,
-                                              .reduction = DataType::integer,
-                                              .in_flight = 64,
-                                              .counts = {1, 2, 4, 8},
-                                              .threaded = true};
+inline constexpr Defaults thread_defaults{.settings = {.warm_up_repetitions = 100},
+                                          .min_processes = all_processes,
+                                          .data = DataType::integer,
+                                          .reduction = DataType::integer,
+                                          .in_flight = 64,
+                                          .counts = {1, 2, 4, 8},
+                                          .threaded = true};
 
 /// The defaults of IMB-FABRIC: each pair is measured for only some milliseconds, as there are many.
-inline constexpr Defaults defaults_of_fabrics{
+inline constexpr Defaults fabric_defaults{
     .settings = {.overall_volume = 4 * mebibyte, .seconds_per_sample = 1},
     .min_processes = all_processes,
     .in_flight = 16,
@@ -160,6 +160,9 @@ struct Map {
   int rows = 1;     ///< P
   int columns = 1;  ///< Q
 };
+
+/// Before a benchmark's name, asks for groups.
+inline constexpr std::string_view multi_prefix = "Multi-";
 
 /// One benchmark to run: its index in the component's catalog, and whether a Multi- prefix asked for groups.
 struct Selected {
@@ -242,10 +245,10 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
   FileSync file_sync = FileSync::standard;
-  int reorder = 0;      ///< -reorder: the rank that fills a file for reading is so many ranks further on
-  int progress = 0;     ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
-  int partitions = 8;   ///< -partitions: parts of a message of partitioned communication, at most
-  int in_flight = 256;  ///< messages per repetition of Uniband, Biband and Multi_pair
+  int reorder = 0;     ///< -reorder: the rank that fills a file for reading is so many ranks further on
+  int progress = 0;    ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
+  int partitions = 8;  ///< -partitions: parts of a message of partitioned communication, at most
+  int in_flight = default_in_flight;  ///< messages per repetition of Uniband, Biband and Multi_pair
   bool show_tail = false;
   std::string dump_file;
   bool check = false;
@@ -272,7 +275,7 @@ struct Options {
   bool starts_by_clock() const { return sync_start == SyncStart::clock; }
   /// What a benchmark's messages are made of. Source for files: guide, "IMB-IO Blocking Benchmarks".
   Element element(const Spec& spec) const {
-    if (spec.on_files() || spec.one_sided.loads_and_stores) return {DataType::byte, Contiguity::base};
+    if (spec.uses_files() || spec.one_sided.loads_and_stores) return {DataType::byte, Contiguity::base};
     Element element = spec.reduction ? reduction : data;
     if (spec.one_sided.integers_only) element.type = DataType::integer;
     if (spec.one_sided.single_element) element.contiguity = Contiguity::base;

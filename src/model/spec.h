@@ -26,7 +26,7 @@ template <>
 inline constexpr Words<5> words_of<Kind> = {"single_transfer", "multiple_transfer", "parallel_transfer",
                                             "collective", "synchronisation"};
 
-constexpr const TableFormat* usual_table(Kind kind) {
+constexpr const TableFormat* default_table(Kind kind) {
   if (kind == Kind::single_transfer || kind == Kind::multiple_transfer) return &tables::time_and_bandwidth;
   return kind == Kind::parallel_transfer ? &tables::range_and_bandwidth : &tables::range;
 }
@@ -153,11 +153,11 @@ struct FileTransfer {
 struct Spec {
   std::string_view name = {};
   Kind kind = Kind::collective;
-  const TableFormat* table = usual_table(kind);  ///< in which its results are printed
+  const TableFormat* table = default_table(kind);  ///< in which its results are printed
   Messages send = Messages::one;
   Messages receive = Messages::one;
-  double time_factor = 1.0;  ///< reported time / time of one repetition (PingPong: 0.5)
-  int turnover = 1;          ///< messages into and out of one process per repetition, for the throughput
+  double time_factor = 1.0;      ///< reported time / time of one repetition (PingPong: 0.5)
+  int messages_per_process = 1;  ///< messages into and out of one process per repetition, for the throughput
   /// Run by a team of threads in each process; a length is that of all threads together.
   bool threaded = false;
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
@@ -169,7 +169,7 @@ struct Spec {
   bool in_pairs = false;   ///< processes work in pairs; with an odd number the last is idle
   int most_pairs = 0;      ///< how many pairs at most; 0: no limit
   bool in_rounds = false;  ///< measures pairs of endpoints in rounds (plan/rounds.h)
-  /// Partners change with each repetition: Lap::root is the round (model/random.h).
+  /// Partners change with each repetition: Iteration::root is the round (model/random.h).
   bool random_partners = false;
   Stencil stencil = {};    ///< which neighbors exchange messages
   bool any_torus = false;  ///< dimensions may have an extent of 1
@@ -199,8 +199,8 @@ struct Spec {
   std::string_view measures = {};     ///< sentences for -help, where name and kind do not show what is timed
   std::string_view notes = {};        ///< comment lines under its name in the banner, each with # and newline
 
-  constexpr bool on_files() const { return access == Access::file; }
-  constexpr bool on_windows() const {
+  constexpr bool uses_files() const { return access == Access::file; }
+  constexpr bool uses_windows() const {
     return access == Access::active_target || access == Access::passive_target;
   }
   /// Whether its repetitions may begin at agreed times: blocking collectives, and MPI_Barrier.

@@ -31,7 +31,7 @@ struct Table {
   bool aggregate() const { return transfers == Transfers::aggregate; }
   bool has_lengths() const { return spec.kind != Kind::synchronization; }
   const TableFormat& shown() const {
-    const TableFormat* const all = spec.table->of_all_groups;
+    const TableFormat* const all = spec.table->all_groups;
     return multi == Multi::summary && all != nullptr ? *all : *spec.table;
   }
 };

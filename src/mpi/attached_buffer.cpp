@@ -56,7 +56,7 @@ AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI
   if (!memory_) return;
   // Touches the pages before the timed region.
   std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes_));
-  const ErrorsReturned scope;
+  const ReturnErrorsScope scope;
   attached_ = attach(memory_.get(), bytes_);
 }
 

@@ -26,11 +26,11 @@ using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Ain
 
 /// Why a benchmark cannot run; empty where it can.
 #ifdef OPENIMB_SMPI  // declares them, and aborts when they are called
-inline constexpr std::string_view why_no_neighborhoods = "the simulator has no neighborhood collectives";
-inline constexpr std::string_view why_no_matched_probe = "the simulator has no matched probe";
+inline constexpr std::string_view no_neighborhoods_reason = "the simulator has no neighborhood collectives";
+inline constexpr std::string_view no_matched_probe_reason = "the simulator has no matched probe";
 #else
-inline constexpr std::string_view why_no_neighborhoods = {};
-inline constexpr std::string_view why_no_matched_probe = {};
+inline constexpr std::string_view no_neighborhoods_reason = {};
+inline constexpr std::string_view no_matched_probe_reason = {};
 #endif
 
 using Type = MPI_Datatype;
@@ -60,23 +60,23 @@ inline constexpr bool are_persistent = (std::is_same_v<Request, MakePersistent> 
 
 /// Why a benchmark of persistent collectives cannot run; empty where it can. Source: MPI 4.0, section 6.13.
 #ifdef OPENIMB_PERSISTENT_COLLECTIVES
-inline constexpr std::string_view why_no_persistent_collectives = {};
+inline constexpr std::string_view no_persistent_collectives_reason = {};
 #else
-inline constexpr std::string_view why_no_persistent_collectives = "this MPI has no persistent collectives";
+inline constexpr std::string_view no_persistent_collectives_reason = "this MPI has no persistent collectives";
 #endif
 
 /// The same for sessions. Source: MPI 4.0, section 11.3.
 #ifdef OPENIMB_SESSIONS
-inline constexpr std::string_view why_no_sessions = {};
+inline constexpr std::string_view no_sessions_reason = {};
 #else
-inline constexpr std::string_view why_no_sessions = "this MPI has no sessions";
+inline constexpr std::string_view no_sessions_reason = "this MPI has no sessions";
 #endif
 
 /// The same for partitioned communication. Source: MPI 4.0, chapter 4.
 #ifdef OPENIMB_PARTITIONED
-inline constexpr std::string_view why_no_partitions = {};
+inline constexpr std::string_view no_partitions_reason = {};
 #else
-inline constexpr std::string_view why_no_partitions = "this MPI has no partitioned communication";
+inline constexpr std::string_view no_partitions_reason = "this MPI has no partitioned communication";
 #endif
 
 // A collective: blocking; with a request after its arguments, its nonblocking form; with a MakePersistent
@@ -102,15 +102,15 @@ void send(const void* data, Count count, Type type, int to, int tag, Comm comm) 
   }
 }
 template <class Count>
-void receive(void* data, Count count, Type type, int from, int tag, Comm comm) {
+void recv(void* data, Count count, Type type, int from, int tag, Comm comm) {
   OPENIMB_CALL(Recv, data, count, type, from, tag, comm, MPI_STATUS_IGNORE)
 }
 template <class Count>
-void receive_found(void* data, Count count, Type type, MPI_Message* message) {
+void mrecv(void* data, Count count, Type type, MPI_Message* message) {
   OPENIMB_CALL(Mrecv, data, count, type, message, MPI_STATUS_IGNORE)
 }
 template <SendMode mode = SendMode::standard, class Count>
-void start_send(const void* data, Count count, Type type, int to, int tag, Comm comm, MPI_Request* request) {
+void isend(const void* data, Count count, Type type, int to, int tag, Comm comm, MPI_Request* request) {
   if constexpr (mode == SendMode::synchronous) {
     OPENIMB_CALL(Issend, data, count, type, to, tag, comm, request)
   } else if constexpr (mode == SendMode::buffered) {
@@ -120,24 +120,23 @@ void start_send(const void* data, Count count, Type type, int to, int tag, Comm 
   }
 }
 template <class Count>
-void start_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
+void irecv(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Irecv, data, count, type, from, tag, comm, request)
 }
 template <class Count>
-void send_receive(const void* out, void* in, Count count, Type type, int to, int from, int tag, Comm comm) {
+void sendrecv(const void* out, void* in, Count count, Type type, int to, int from, int tag, Comm comm) {
   OPENIMB_CALL(Sendrecv, out, count, type, to, tag, in, count, type, from, tag, comm, MPI_STATUS_IGNORE)
 }
 template <class Count>
-void send_receive_replace(void* data, Count count, Type type, int to, int from, int tag, Comm comm) {
+void sendrecv_replace(void* data, Count count, Type type, int to, int from, int tag, Comm comm) {
   OPENIMB_CALL(Sendrecv_replace, data, count, type, to, tag, from, tag, comm, MPI_STATUS_IGNORE)
 }
 template <class Count>
-void prepare_send(const void* data, Count count, Type type, int to, int tag, Comm comm,
-                  MPI_Request* request) {
+void send_init(const void* data, Count count, Type type, int to, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Send_init, data, count, type, to, tag, comm, request)
 }
 template <class Count>
-void prepare_receive(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
+void recv_init(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Recv_init, data, count, type, from, tag, comm, request)
 }
 /// A message of `count` parts of `elements` each. There is one spelling for all counts.
@@ -148,22 +147,22 @@ struct Parts {
   Comm comm;
 };
 #ifdef OPENIMB_PARTITIONED
-inline void prepare_send(const void* data, const Parts& parts, int to, int tag, MPI_Request* request) {
+inline void psend_init(const void* data, const Parts& parts, int to, int tag, MPI_Request* request) {
   MPI_Psend_init(const_cast<void*>(data), parts.count, parts.elements, parts.type, to, tag, parts.comm,
                  MPI_INFO_NULL, request);
 }
-inline void prepare_receive(void* data, const Parts& parts, int from, int tag, MPI_Request* request) {
+inline void precv_init(void* data, const Parts& parts, int from, int tag, MPI_Request* request) {
   MPI_Precv_init(data, parts.count, parts.elements, parts.type, from, tag, parts.comm, MPI_INFO_NULL,
                  request);
 }
-inline void mark_ready(int part, MPI_Request request) { MPI_Pready(part, request); }
+inline void pready(int part, MPI_Request request) { MPI_Pready(part, request); }
 #else
-void prepare_send(const void* data, const Parts& parts, int to, int tag, MPI_Request* request);
-void prepare_receive(void* data, const Parts& parts, int from, int tag, MPI_Request* request);
-inline void mark_ready(int, MPI_Request) {}  // a team has none to mark
+void psend_init(const void* data, const Parts& parts, int to, int tag, MPI_Request* request);
+void precv_init(void* data, const Parts& parts, int from, int tag, MPI_Request* request);
+inline void pready(int, MPI_Request) {}  // a team has none to mark
 #endif
 template <class Count, class... Request>
-void broadcast(void* data, Count count, Type type, int root, Comm comm, Request... request) {
+void bcast(void* data, Count count, Type type, int root, Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Bcast, Ibcast, data, count, type, root, comm)
 }
 template <class Count, class... Request>
@@ -301,7 +300,7 @@ void get_accumulate(const void* out, void* in, Count count, Type type, int targe
 }
 
 /// Why a one-sided call with a request cannot be used; empty where it can.
-constexpr std::string_view why_no_request([[maybe_unused]] std::string_view call) {
+constexpr std::string_view no_request_reason([[maybe_unused]] std::string_view call) {
 #ifdef OPENIMB_SMPI
   if (call == "Rget_accumulate") return "the simulator crashes in MPI_Rget_accumulate";
 #endif
@@ -361,12 +360,12 @@ constexpr std::string_view why_no_request([[maybe_unused]] std::string_view call
   ;
 
 // clang-format off
-OPENIMB_FILE_CALLS(ByIndividual, , file) OPENIMB_FILE_REQUESTS(, file)
-OPENIMB_FILE_CALLS(ByOffset, _at, file, at) OPENIMB_FILE_REQUESTS(_at, file, at)
-OPENIMB_FILE_CALLS(ByShared, _shared, file) OPENIMB_FILE_REQUESTS(_shared, file)
-OPENIMB_FILE_CALLS(AllByIndividual, _all, file) OPENIMB_FILE_SPLIT(_all, file)
-OPENIMB_FILE_CALLS(AllByOffset, _at_all, file, at) OPENIMB_FILE_SPLIT(_at_all, file, at)
-OPENIMB_FILE_CALLS(AllByShared, _ordered, file) OPENIMB_FILE_SPLIT(_ordered, file)
+OPENIMB_FILE_CALLS(IndividualPointerCalls, , file) OPENIMB_FILE_REQUESTS(, file)
+OPENIMB_FILE_CALLS(OffsetCalls, _at, file, at) OPENIMB_FILE_REQUESTS(_at, file, at)
+OPENIMB_FILE_CALLS(SharedPointerCalls, _shared, file) OPENIMB_FILE_REQUESTS(_shared, file)
+OPENIMB_FILE_CALLS(CollectiveIndividualCalls, _all, file) OPENIMB_FILE_SPLIT(_all, file)
+OPENIMB_FILE_CALLS(CollectiveOffsetCalls, _at_all, file, at) OPENIMB_FILE_SPLIT(_at_all, file, at)
+OPENIMB_FILE_CALLS(OrderedCalls, _ordered, file) OPENIMB_FILE_SPLIT(_ordered, file)
 // clang-format on
 
 #undef OPENIMB_FILE_CALLS

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "model/mpi_products.h"
 #include "mpi/errors.h"
 #include "mpi/optional.h"
 
@@ -162,26 +163,6 @@ Items described_items(std::string_view text) {
   return words.size() > 1 ? words : Items();
 }
 
-// Variables that MPICH reads in MPI_Init only: what it selects and allocates there stays. MPI_T gives no
-// hint: their scope is that of algorithms (MPI_T_SCOPE_ALL_EQ), a write succeeds and is read back. Source:
-// MPICH 5.0.2, src/mpid/ch4/src/ch4_init.c, src/util/mpir_nodemap.h, src/mpi/init.
-bool acts_in_init_only(std::string_view name) {
-  constexpr std::string_view mpich = "MPIR_CVAR_";
-  constexpr std::array names{
-      // Transports and their resources
-      "CH4_NETMOD", "CH4_SHM", "NEMESIS_NETMOD", "OFI_USE_PROVIDER", "OFI_SKIP_IPV6", "SINGLE_HOST_ENABLED",
-      "CH4_NUM_VCIS", "CH4_RESERVE_VCIS", "CH4_MT_MODEL", "ENABLE_GPU", "CH4_UCX_ENABLE_UCC",
-      "CH4_SHM_POSIX_EAGER", "CH4_SHM_POSIX_TOPO_ENABLE", "CH4_SHM_POSIX_IQUEUE_NUM_CELLS",
-      "CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
-      // Which processes share a host
-      "NOLOCAL", "ODD_EVEN_CLIQUES", "NUM_CLIQUES", "CLIQUES_BY_BLOCK",
-      // Threads and the process manager
-      "ASYNC_PROGRESS", "PROGRESS_THREAD_AFFINITY", "DEFAULT_THREAD_LEVEL", "PMI_VERSION",
-      "PMI_DISABLE_GROUP", "CH4_ROOTS_ONLY_PMI"};
-  return name.starts_with(mpich) &&
-         std::ranges::any_of(names, [&](const char* known) { return name.substr(mpich.size()) == known; });
-}
-
 std::string listed_words(const Items& words) {
   std::string text;
   for (const auto& [word, number] : words) {
@@ -250,7 +231,7 @@ ControlVariables::Variable::Variable(const std::string& wanted, std::size_t vari
   const std::optional<int> index = index_of(name);
   const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
   if (!description) throw std::out_of_range(name);
-  if (acts_in_init_only(name)) {
+  if (is_read_in_init_only(name)) {
     throw std::runtime_error(
         name + ": MPICH reads it in MPI_Init only; compare launches with it in the environment");
   }
@@ -308,19 +289,19 @@ void ControlVariables::Variable::write(const std::string& value) {
 
 ControlVariables::ControlVariables(std::span<const Variant> variants) {
   for (const char* const call : {"T_init_thread", "T_finalize", "T_cvar_get_index", "T_cvar_write"}) {
-    if (const std::string_view why = call::why_unusable(call); !why.empty()) {
-      why_not_ = why;
+    if (const std::string_view why = call::unusable_reason(call); !why.empty()) {
+      error_ = why;
       return;
     }
   }
   int granted = 0;
   if (const int code = MPI_T_init_thread(MPI_THREAD_SINGLE, &granted); code != MPI_SUCCESS) {
-    why_not_ = "MPI_T_init_thread: " + error_text(code);
+    error_ = "MPI_T_init_thread: " + error_text(code);
     return;
   }
   started_ = true;
   find(variants);
-  for (std::size_t i = 0; i < variants.size() && why_not_.empty(); ++i) {
+  for (std::size_t i = 0; i < variants.size() && error_.empty(); ++i) {
     try_variant(variants[i], static_cast<int>(i));
   }
 }
@@ -352,10 +333,10 @@ void ControlVariables::find(std::span<const Variant> variants) {
         (*known)->by_variant[i] = (*known)->parse(value);
       } catch (const std::out_of_range&) {
         unknown_ = name;
-        why_not_ = variants[i].label + ": this MPI has no variable " + name;
+        error_ = variants[i].label + ": this MPI has no variable " + name;
         return;
       } catch (const std::runtime_error& error) {
-        why_not_ = variants[i].label + ": " + error.what();
+        error_ = variants[i].label + ": " + error.what();
         return;
       }
     }
@@ -374,22 +355,20 @@ void ControlVariables::try_variant(const Variant& variant, int index) {
     check_effect(variant);
     use(std::nullopt);
   } catch (const std::runtime_error& error) {
-    why_not_ = variant.label + ": " + error.what();
+    error_ = variant.label + ": " + error.what();
     restore();  // ranks are about to agree on the error
   }
 }
 
 // Both libraries take values that have no effect, without a message.
 void ControlVariables::check_effect(const Variant& variant) {
-  constexpr std::string_view rules = "coll_tuned_use_dynamic_rules", algorithm = "_INTRA_ALGORITHM";
   for (const auto& [name, value] : variant.variables) {
-    if (name.starts_with("coll_tuned_") && name != rules && is_nonzero(std::string(rules)) == false) {
-      throw std::runtime_error(name + ": Open MPI ignores it unless OMPI_MCA_" + std::string(rules) +
+    const std::string rules(required_switch(name)), device = device_switch(name);
+    if (!rules.empty() && is_nonzero(rules) == false) {
+      throw std::runtime_error(name + ": Open MPI ignores it unless OMPI_MCA_" + rules +
                                "=1 is in the environment of all ranks");
     }
-    if (!name.starts_with("MPIR_CVAR_") || !name.ends_with(algorithm) || is_nonzero(name) == false) continue;
-    const std::string device = name.substr(0, name.size() - algorithm.size()) + "_DEVICE_COLLECTIVE";
-    if (is_nonzero(device) != true) continue;
+    if (device.empty() || is_nonzero(name) == false || is_nonzero(device) != true) continue;
     warnings_.push_back("-alternate: " + variant.label + ": " + name +
                         " has no effect where MPICH uses collectives of the device, as on one host; set " +
                         device + "=0 with it");
@@ -418,7 +397,7 @@ std::vector<std::string> ControlVariables::names() {
 
 struct ControlVariables::Variable {};
 ControlVariables::ControlVariables(std::span<const Variant>)
-    : why_not_("this MPI has no control variables (MPI_T)") {}
+    : error_("this MPI has no control variables (MPI_T)") {}
 ControlVariables::~ControlVariables() = default;
 void ControlVariables::use(std::optional<int>) {}
 std::vector<std::string> ControlVariables::names() { return {}; }

@@ -18,7 +18,7 @@ namespace openimb {
 class ControlVariables {
  public:
   /// Tries each variant: writes its values, reads them back, and restores those of the start. `variants`
-  /// outlive the object. At the first error it stops; see why_not().
+  /// outlive the object. At the first error it stops; see error().
   explicit ControlVariables(std::span<const Variant> variants);
   /// Restores the values of the start.
   ~ControlVariables();
@@ -26,7 +26,7 @@ class ControlVariables {
   ControlVariables& operator=(const ControlVariables&) = delete;
 
   /// Why the variants cannot be used; empty where they can.
-  const std::string& why_not() const { return why_not_; }
+  const std::string& error() const { return error_; }
   /// Where a variable does not exist: its name, and those that do.
   const std::string& unknown() const { return unknown_; }
   static std::vector<std::string> names();
@@ -48,7 +48,7 @@ class ControlVariables {
   void restore();
 
   std::vector<std::unique_ptr<Variable>> variables_;  ///< in the order in which they are first named
-  std::string why_not_;
+  std::string error_;
   std::string unknown_;
   std::vector<std::string> warnings_;
   std::vector<std::pair<std::string, std::string>> at_start_;

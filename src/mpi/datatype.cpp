@@ -17,7 +17,7 @@ namespace {
 // A 16-bit type that mpi.h declares, if the library has it: with a binary interface it may be older.
 [[maybe_unused]] MPI_Datatype if_known(MPI_Datatype type) {
 #ifdef OPENIMB_PORTABLE
-  const ErrorsReturned scope;
+  const ReturnErrorsScope scope;
   int bytes = 0;
   if (MPI_Type_size(type, &bytes) != MPI_SUCCESS || bytes != 2) return MPI_DATATYPE_NULL;
 #endif

@@ -85,13 +85,13 @@ void return_errors_on_window(MPI_Win win) {
   MPI_Win_set_errhandler(win, handler);
 }
 
-ErrorsReturned::ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+ReturnErrorsScope::ReturnErrorsScope(MPI_Comm comm) : comm_(comm) {
   return_errors_on_comm(MPI_COMM_WORLD);
   return_errors_on_comm(MPI_COMM_SELF);
   if (comm_ != MPI_COMM_NULL) return_errors_on_comm(comm_);
 }
 
-ErrorsReturned::~ErrorsReturned() {
+ReturnErrorsScope::~ReturnErrorsScope() {
   make_errors_fatal();
   make_errors_fatal_on_comm(comm_);
 }

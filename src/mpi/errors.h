@@ -32,12 +32,12 @@ void return_errors_on_window(MPI_Win win);
 
 /// As long as the object lives, calls on `comm` and calls without a communicator return their errors as
 /// codes; then errors end the job again.
-class ErrorsReturned {
+class ReturnErrorsScope {
  public:
-  explicit ErrorsReturned(MPI_Comm comm = MPI_COMM_NULL);
-  ~ErrorsReturned();
-  ErrorsReturned(const ErrorsReturned&) = delete;
-  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+  explicit ReturnErrorsScope(MPI_Comm comm = MPI_COMM_NULL);
+  ~ReturnErrorsScope();
+  ReturnErrorsScope(const ReturnErrorsScope&) = delete;
+  ReturnErrorsScope& operator=(const ReturnErrorsScope&) = delete;
 
  private:
   MPI_Comm comm_;

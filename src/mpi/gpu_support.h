@@ -2,7 +2,7 @@
 // libraries lack them.
 #pragma once
 
-#include "model/gpu_support.h"
+#include "model/mpi_products.h"
 
 namespace openimb {
 

@@ -1,7 +1,9 @@
 #include "mpi/optional.h"
 
 #include <array>
+#include <string>
 
+#include "model/mpi_products.h"
 #include "mpi/calls.h"
 
 namespace openimb::call {
@@ -15,7 +17,7 @@ bool has_large_counts() {
          MPI_File_write_c != nullptr && MPI_File_read_ordered_begin_c != nullptr;
 }
 
-static std::string_view why_missing(std::string_view name) {
+static std::string_view missing_reason(std::string_view name) {
 #define OPENIMB_LOOK(call) \
   if (name == #call) return MPI_##call ? "" : "this MPI library has no MPI_" #call;
   OPENIMB_MPI_CALLS(OPENIMB_LOOK)
@@ -26,22 +28,19 @@ static std::string_view why_missing(std::string_view name) {
 #else
 
 bool has_large_counts() { return built_with_large_counts; }
-static std::string_view why_missing(std::string_view) { return {}; }
+static std::string_view missing_reason(std::string_view) { return {}; }
 
 #endif
 
-static bool is_open_mpi_5_0() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
-  int length = 0;
-  MPI_Get_library_version(version.data(), &length);
-  return std::string_view(version.data(), static_cast<std::size_t>(length)).starts_with("Open MPI v5.0.");
-}
-
-std::string_view why_unusable(std::string_view call) {
-  if (call == "Psend_init" && is_open_mpi_5_0()) {
-    return "this MPI, Open MPI 5.0, hangs in partitioned communication";
-  }
-  return why_missing(call);
+std::string_view unusable_reason(std::string_view call) {
+  static const std::string library = [] {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+    int length = 0;
+    MPI_Get_library_version(version.data(), &length);
+    return std::string(version.data(), static_cast<std::size_t>(length));
+  }();
+  const std::string_view hang = hang_reason(call, library);
+  return hang.empty() ? missing_reason(call) : hang;
 }
 
 }  // namespace openimb::call

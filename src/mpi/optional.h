@@ -26,7 +26,7 @@ bool has_large_counts();
 /// "this MPI library has no MPI_Ibcast"; "this MPI, Open MPI 5.0, hangs in ...", from
 /// docs/known-mpi-issues.md; empty where the call can be used. Asks the library, which may be newer than
 /// mpi.h. `call`: without "MPI_"; may be empty.
-std::string_view why_unusable(std::string_view call);
+std::string_view unusable_reason(std::string_view call);
 
 }  // namespace openimb::call
 

@@ -44,13 +44,13 @@ template <class Count>
 class NeighborArguments {
  public:
   /// `span`: bytes from one message to the next.
-  NeighborArguments(MPI_Comm ranks, const Neighborhood& all, Count count, std::int64_t span,
+  NeighborArguments(MPI_Comm ranks, const Neighborhood& all, Count count, std::int64_t message_stride,
                     MPI_Datatype type)
       : comm_(ranks, all), counts_(all.sources.size(), count), types_(all.sources.size(), type) {
     for (std::size_t i = 0; i < all.sources.size(); ++i) {
       const auto before = static_cast<std::int64_t>(i);
       at_.push_back(static_cast<call::Displacement<Count>>(before * std::int64_t{count}));
-      bytes_.push_back(static_cast<MPI_Aint>(before * span));
+      bytes_.push_back(static_cast<MPI_Aint>(before * message_stride));
     }
   }
   struct View {

@@ -13,7 +13,7 @@ int create_and_attach(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm
   const int code = MPI_Win_create_dynamic(info, comm, &win);
   if (code != MPI_SUCCESS) return code;
   return_errors_on_window(win);
-  return MPI_Win_attach(win, memory, attachable(bytes));
+  return MPI_Win_attach(win, memory, at_least_one_byte(bytes));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ Window::Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info 
   int ranks = 1;
   MPI_Comm_size(comm, &ranks);
   bases_.assign(static_cast<std::size_t>(ranks), 0);
-  const ErrorsReturned scope(comm);
+  const ReturnErrorsScope scope(comm);
   const auto size = static_cast<MPI_Aint>(bytes);
   const int code = dynamic_ ? create_and_attach(memory_, size, info, comm, win_)
                             : open_window(kind, memory_, size, info, comm, win_);

@@ -32,7 +32,7 @@ class Info {
 };
 
 /// The number of bytes to attach: zero bytes cannot be attached.
-constexpr MPI_Aint attachable(MPI_Aint bytes) { return bytes > 0 ? bytes : 1; }
+constexpr MPI_Aint at_least_one_byte(MPI_Aint bytes) { return bytes > 0 ? bytes : 1; }
 
 /// Creates a window. IMB-EXT's Window times this, and its window keeps MPI's own error handler, as setting
 /// another one would be timed, too. Displacements count bytes. MPI_Win_free frees every kind, including
@@ -51,7 +51,7 @@ inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info 
       break;
   }
   const int code = MPI_Win_create_dynamic(info, comm, &win);
-  return code != MPI_SUCCESS ? code : MPI_Win_attach(win, memory, attachable(bytes));
+  return code != MPI_SUCCESS ? code : MPI_Win_attach(win, memory, at_least_one_byte(bytes));
 }
 
 /// An owned window over the ranks of a communicator; creation and destruction are collective.

@@ -1,5 +1,6 @@
 #include "plan/exclusions.h"
 
+#include "model/mpi_products.h"
 #include "model/synchronization.h"
 
 namespace openimb {
@@ -17,12 +18,6 @@ std::string completion_of(const Spec& spec) {
     default:
       return "calls of its own";
   }
-}
-
-// Reductions of GPU memory that Open MPI's component for them does not implement: nonblocking and persistent
-// ones, Reduce_scatter and Reduce_local. There the host would access the memory.
-bool reduces_on_host(const Spec& spec) {
-  return spec.reduction && (spec.starts || spec.receive == Messages::even_share || spec.updates_receive);
 }
 
 }  // namespace
@@ -45,7 +40,7 @@ std::string layout_error(const Spec& spec, const DataLayout& layout) {
 }
 
 std::string sync_mode_error(const Spec& spec, SyncMode asked) {
-  if (!spec.on_windows() || asked == SyncMode::standard || asked == spec.one_sided.sync) return {};
+  if (!spec.uses_windows() || asked == SyncMode::standard || asked == spec.one_sided.sync) return {};
   if (spec.one_sided.any_sync && (spec.access == Access::passive_target || needs_targets(asked))) return {};
   return "by definition it is completed by " + completion_of(spec) + ", not by -sync_mode " + name_of(asked);
 }
@@ -56,17 +51,17 @@ std::string memory_error(const Spec& spec, const MemoryChoice& memory, WindowKin
   if (spec.one_sided.loads_and_stores) {
     return asked + ": loads and stores of the CPU need memory of the host";
   }
-  if (memory.limited_mpi && memory.on_device() && spec.on_windows()) {
+  if (memory.limited_mpi && memory.uses_device() && spec.uses_windows()) {
     return asked +
            ": this MPI documents no one-sided communication with memory of GPUs; -gpu_check trust runs it";
   }
-  if (memory.limited_mpi && memory.on_device() && reduces_on_host(spec)) {
+  if (memory.limited_mpi && memory.uses_device() && reduces_on_host(spec)) {
     return asked +
            ": this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan and "
            "Exscan only; -gpu_check trust runs it";
   }
   if (spec.one_sided.exposed == Exposed::nothing) return {};
-  if (memory.exposed_by(spec) == MemoryKind::host) return {};
+  if (memory.window_memory(spec) == MemoryKind::host) return {};
   if (!allocates(spec.one_sided.window_kind(window))) return {};
   return asked + ": MPI allocates the memory of this window, on the host; use -window create or dynamic";
 }

@@ -72,7 +72,7 @@ namespace {
 // displacement; for a scattered reduction the sum of the counts; for a file the share of one process.
 std::int64_t largest_int_argument(const Spec& spec, std::int64_t elements, std::int64_t input, int processes,
                                   std::int64_t extent) {
-  if (spec.on_files()) return share(Messages::even_share, elements, processes, 0);
+  if (spec.uses_files()) return share(Messages::even_share, elements, processes, 0);
   if (spec.stencil.dimensions > 0) return elements;
   if (spec.topology.exists()) {
     const int last = spec.displacements == Displacements::elements ? spec.topology.neighbors(processes) : 1;

@@ -24,7 +24,7 @@ bool has_torus(const Spec& spec, int processes) {
 }
 
 std::vector<int> process_counts(const Spec& spec, int available, int min_processes) {
-  const int partners = spec.on_files() ? 1 : 2;
+  const int partners = spec.uses_files() ? 1 : 2;
   if (spec.kind == Kind::single_transfer) {
     return available >= partners ? std::vector{partners} : std::vector<int>{};
   }

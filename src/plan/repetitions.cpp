@@ -28,7 +28,7 @@ IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec) {
 }
 
 std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transfers transfers) {
-  const bool limited = spec.access == Access::active_target || spec.on_files();
+  const bool limited = spec.access == Access::active_target || spec.uses_files();
   const bool few = limited && transfers != Transfers::aggregate;
   return few ? settings.non_aggregate_repetitions : settings.repetitions;
 }
@@ -49,8 +49,8 @@ std::int64_t planned_repetitions(const Settings& settings, std::int64_t most, It
   return policy == IterationPolicy::multiple_np ? whole_rounds(repetitions, processes) : repetitions;
 }
 
-std::int64_t within_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
-                         double seconds_per_repetition, int processes) {
+std::int64_t repetitions_in_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
+                                 double seconds_per_repetition, int processes) {
   if (policy == IterationPolicy::off || settings.seconds_per_sample <= 0) return planned;
   const std::int64_t fitting = count_for(settings.seconds_per_sample, seconds_per_repetition, planned);
   if (fitting == 0 || policy != IterationPolicy::multiple_np) return fitting;

@@ -30,8 +30,8 @@ std::int64_t disjoint_sections(const Settings& settings, Transfers transfers, st
 /// The time limit applied to `planned`: as many repetitions as fit into SECS_PER_SAMPLE (multiple_np: in
 /// whole rounds of `processes`, at least one round). 0: not even one repetition fits, the row is a time-out.
 /// Policy `off` and a limit of 0 or less change nothing.
-std::int64_t within_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
-                         double seconds_per_repetition, int processes);
+std::int64_t repetitions_in_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
+                                 double seconds_per_repetition, int processes);
 
 /// Untimed repetitions at the real length before the clock starts: a tenth of the timed ones, at least one,
 /// at most N_WARMUP.

@@ -38,7 +38,7 @@ Next GuideSampling::next(std::span<const CompletedBatch> so_far) const {
   const double seconds_each =
       last.seconds / static_cast<double>(last.step.repetitions) + limits_.load_seconds;
   const std::int64_t fitting =
-      within_time(settings, limits_.policy, limits_.planned, seconds_each, limits_.processes);
+      repetitions_in_time(settings, limits_.policy, limits_.planned, seconds_each, limits_.processes);
   if (fitting < limits_.planned && trials == 1) {
     return prepare(Purpose::trial, estimate_repetitions(settings, limits_.planned, seconds_each));
   }
@@ -100,7 +100,7 @@ Next PassSampling::next(std::span<const CompletedBatch> so_far) const {
     const std::int64_t fitting = repetitions(seconds_each);
     if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
     const double with_load = seconds_each + guide_.load_seconds;
-    if (within_time(settings, guide_.policy, guide_.planned, with_load, guide_.processes) == 0) {
+    if (repetitions_in_time(settings, guide_.policy, guide_.planned, with_load, guide_.processes) == 0) {
       return {.answer = Next::Answer::time_out, .seconds_each = with_load};
     }
   }

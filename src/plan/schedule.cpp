@@ -22,7 +22,7 @@ std::int64_t warm_up_bytes(const Spec& spec, const Element& element) {
   return spec.kind == Kind::synchronization ? 0 : std::max(assign_type_bytes, element.size());
 }
 
-Failure why_invalid(const Spec& spec, int processes) {
+Failure invalid_processes(const Spec& spec, int processes) {
   const std::string grid = spec.stencil.dimensions == 2 ? "two numbers above 1: 4, 6, 8, 9, ..."
                                                         : "three numbers above 1: 8, 12, 16, 18, ...";
   return {.cause = Failure::Cause::invalid_processes,
@@ -59,7 +59,7 @@ void Schedule::add_tables(const Selected& selected) {
   const int most = available();
   const int least = std::min(options_.min_processes.value_or(options_.defaults.min_processes), most);
   const std::vector<int> counts = process_counts(spec, most, least);
-  if (counts.empty() || !why_unavailable(spec).empty()) {
+  if (counts.empty() || !exclusion_reason(spec).empty()) {
     tables_.push_back({.benchmark = selected.index, .multi = Multi::off, .processes = most});
     return;
   }
@@ -95,18 +95,18 @@ int Schedule::available() const {
   return static_cast<int>(ranks);
 }
 
-std::string Schedule::why_unavailable(const Spec& spec) const {
+std::string Schedule::exclusion_reason(const Spec& spec) const {
   if (!spec.unavailable.empty()) return std::string(spec.unavailable);
   for (const std::string& why :
        {sync_mode_error(spec, options_.sync_mode), send_mode_error(spec, options_.send_mode),
         layout_error(spec, options_.layout), memory_error(spec, options_.memory, options_.window_kind),
-        why_not_by_clock(spec)}) {
+        clock_error(spec)}) {
     if (!why.empty()) return why;
   }
   return {};
 }
 
-std::string Schedule::why_not_by_clock(const Spec& spec) const {
+std::string Schedule::clock_error(const Spec& spec) const {
   if (!options_.starts_by_clock() || spec.can_start_by_clock()) return {};
   return "-sync_start clock: it is no blocking collective, so its ranks do not begin together";
 }
@@ -176,10 +176,10 @@ TablePlan Schedule::plan(const TableKey& key) const {
                  .warm_up = {},
                  .failure = {}};
   if (key.variant >= 0) plan.table.variant = options_.variants[static_cast<std::size_t>(key.variant)].label;
-  if (const std::string why = why_unavailable(spec); !why.empty()) {
+  if (const std::string why = exclusion_reason(spec); !why.empty()) {
     plan.failure = {.cause = Failure::Cause::unavailable, .detail = why};
   } else if (process_counts(spec, key.processes, key.processes).empty()) {
-    plan.failure = why_invalid(spec, key.processes);
+    plan.failure = invalid_processes(spec, key.processes);
     plan.failure->counts = has_torus(spec, key.processes) || was_named(key.benchmark);
   }
   if (!plan.failure && spec.threaded && options_.stride >= key.processes) {
@@ -194,7 +194,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
     plan.points.push_back(plan_point(plan, bytes));
   }
   // Guide, "Warm-Up Phase": none for files.
-  if (options_.warm_up && !spec.on_files()) {
+  if (options_.warm_up && !spec.uses_files()) {
     plan.warm_up = plan_point(plan, threads_of(spec) * warm_up_bytes(spec, plan.element));
     if (plan.warm_up->failure) plan.warm_up.reset();
   }
@@ -237,7 +237,7 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_fli
                                       plan.policy, bytes_per_thread, processes);
   // A file has room for every repetition, so that its buffers need one section.
   const std::int64_t sections =
-      spec.on_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
+      spec.uses_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
   point.geometry = plan_geometry(spec, bytes_per_thread, processes, plan.element, off_cache_, sections,
                                  received_at_once(in_flight));
   point.needed_bytes = memory_needed(plan, point);
@@ -256,7 +256,7 @@ int Schedule::threads_in(const Spec& spec) const {
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
-      plan.spec().on_files() ? geometry.total() : geometry.receive_span(geometry.sections);
+      plan.spec().uses_files() ? geometry.total() : geometry.receive_span(geometry.sections);
   const std::int64_t images = options_.check ? 2 * std::min(image_chunk, widest) : 0;
   const bool each_timed = options_.every_repetition() || plan.synchronized || plan.gated;
   // Stamps, and what is computed of them.
@@ -302,7 +302,7 @@ std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point&
   if (plan.gated && !options_.interleaving) {
     return std::make_unique<QuittingSampling>(std::move(guide), cycle_of(plan, point));
   }
-  if (!options_.interleaving || plan.spec().on_files() || plan.table.aggregate()) return guide;
+  if (!options_.interleaving || plan.spec().uses_files() || plan.table.aggregate()) return guide;
   const std::int64_t cycle = cycle_of(plan, point);
   return std::make_unique<SegmentedSampling>(std::move(guide), options_.interleaving->segments, cycle);
 }
@@ -312,7 +312,7 @@ std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point&
   const Spec& spec = plan.spec();
   pass.cycle = rotation(plan);
   const bool count_requested = options_.settings.repetitions != options_.defaults.settings.repetitions;
-  pass.limited = count_requested || spec.on_files() || plan.table.aggregate() || plan.synchronized;
+  pass.limited = count_requested || spec.uses_files() || plan.table.aggregate() || plan.synchronized;
   pass.runs = spec.overlap == Overlap::matched                     ? 3
               : spec.one_sided.computing_target || spec.overlaps() ? 2
                                                                    : 1;
@@ -328,7 +328,7 @@ SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const
           .planned = point.planned,
           .processes = plan.table.grouping.processes,
           .load_seconds = spec.overlap == Overlap::fixed ? options_.settings.target_cpu_seconds : 0,
-          .warm_up = options_.warm_up && !spec.on_files()};
+          .warm_up = options_.warm_up && !spec.uses_files()};
 }
 
 // Repetitions after which the first buffers and the first root are used again.

@@ -94,8 +94,8 @@ class Schedule {
   Spec spec_of(int benchmark) const;
   std::int64_t received_at_once(int in_flight) const;
   bool was_named(int benchmark) const;
-  std::string why_unavailable(const Spec& spec) const;
-  std::string why_not_by_clock(const Spec& spec) const;
+  std::string exclusion_reason(const Spec& spec) const;
+  std::string clock_error(const Spec& spec) const;
   std::vector<Transfers> modes_of(const Spec& spec) const;
   void add_variants(TableKey key);
   Point plan_point(const TablePlan& plan, std::int64_t bytes) const;

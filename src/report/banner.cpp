@@ -34,15 +34,15 @@ std::string data_type(const Element& element) {
 }
 
 std::string title(const RunFacts& facts, std::string_view line) {
-  if (facts.heads == Heads::threads) {  // wider
+  if (facts.style == OutputStyle::threads) {  // wider
     const std::string wide = std::string("#").append(66, '-') += '\n';
     return wide + "#    OpenIMB " + facts.version + ", " + facts.part + "    \n" + wide + "#\n";
   }
   std::string text(line);
   text += "#    OpenIMB " + facts.version + ", " + facts.part;
-  if (facts.heads == Heads::rounds) return (text += "\n") += line;
+  if (facts.style == OutputStyle::rounds) return (text += "\n") += line;
   text += ", compatible with Intel(R) MPI Benchmarks ";
-  return ((text += facts.heads == Heads::pairs ? "2021" : "4.0") += "\n") += line;
+  return ((text += facts.style == OutputStyle::pairs ? "2021" : "4.0") += "\n") += line;
 }
 
 std::string command_of(const RunFacts& facts) {
@@ -56,12 +56,12 @@ std::string calling_sequence(const RunFacts& facts) {
          (facts.quirks.blank_after_command ? " \n\n" : "\n\n");
 }
 
-bool on_files(const RunFacts& facts) { return !facts.file.empty(); }
+bool measures_files(const RunFacts& facts) { return !facts.file.empty(); }
 
 std::string lengths(const RunFacts& facts, const Options& options) {
   if (!options.lengths.empty()) return "# Message lengths were user defined\n";
   const LengthRange range = length_range(options);
-  const char* const what = on_files(facts) ? "io portion" : "message length";
+  const char* const what = measures_files(facts) ? "io portion" : "message length";
   return formatted("# Minimum %s in bytes:   %lld\n# Maximum %s in bytes:   %lld\n", what,
                    static_cast<long long>(range.smallest), what, static_cast<long long>(range.largest));
 }
@@ -93,7 +93,7 @@ std::string threads_text(const Options& options) {
 
 std::string gpu_text(const GpuFacts& gpu) {
   std::string text = gpu.host + " " + std::to_string(gpu.index) + ": " + gpu.name + ", " + gpu.bus_address +
-                     (gpu.api == "cuda" ? ", CUDA " : ", ROCm ") + gpu.driver + ", rank";
+                     ", " + title_of(gpu.api) + " " + gpu.driver + ", rank";
   text += gpu.ranks.size() == 1 ? " " : "s ";
   for (std::size_t i = 0; i < gpu.ranks.size(); ++i) {
     constexpr std::size_t most = 8;
@@ -131,7 +131,7 @@ std::string statements_of_openimb(const RunFacts& facts, const Options& options,
                                                   static_cast<long long>(facts.off_cache->cache_size),
                                                   facts.off_cache->cache_line));
   }
-  if (on_files(facts)) {
+  if (measures_files(facts)) {
     text += statement(
         "File", on_one_line(facts.file) + (facts.file_system.empty() ? "" : " (" + facts.file_system + ")"));
     text += statement("Completion of writes", options.file_sync == FileSync::standard
@@ -147,7 +147,7 @@ std::string statements_of_openimb(const RunFacts& facts, const Options& options,
   if (options.in_place) text += statement("Collectives", "in place, where they can (-in_place on)");
   for (const auto& [name, value] : stated.lines) text += statement(name.c_str(), value);
   text += gpu_statements(facts, options);
-  if (facts.heads == Heads::threads) text += statement("Threads", threads_text(options));
+  if (facts.style == OutputStyle::threads) text += statement("Threads", threads_text(options));
   if (options.fabric) {
     text += statement("Endpoints", formatted("%zu, -endpoint %s", options.fabric->ranks.size(),
                                              name_of(options.fabric->endpoint)));
@@ -181,7 +181,7 @@ std::string compact_banner(const RunFacts& facts, const Options& options, const 
 }  // namespace
 
 std::string banner(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
-  if (facts.heads == Heads::pairs || facts.heads == Heads::rounds)
+  if (facts.style == OutputStyle::pairs || facts.style == OutputStyle::rounds)
     return compact_banner(facts, options, stated);
   std::string text = title(facts, rule);
   text += site(facts);
@@ -189,7 +189,7 @@ std::string banner(const RunFacts& facts, const Options& options, const StatedOp
   text += calling_sequence(facts);
   text += lengths(facts, options);
   text += "#\n";
-  if (!on_files(facts)) {
+  if (!measures_files(facts)) {
     const char* const type_end = facts.quirks.blank_after_type ? " " : "";
     text += statement("MPI_Datatype", data_type(options.data) + " ");
     text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);

@@ -9,10 +9,10 @@ namespace openimb {
 namespace {
 
 // Messages per reported time that Mbytes/sec counts; nothing where the table has no such column.
-std::optional<int> turnover(const Spec& spec) {
-  if (spec.table->rates != Rates::of_a_process || spec.kind == Kind::multiple_transfer || spec.on_files())
+std::optional<int> messages_per_process(const Spec& spec) {
+  if (spec.table->rates != Rates::per_process || spec.kind == Kind::multiple_transfer || spec.uses_files())
     return std::nullopt;
-  return spec.turnover;
+  return spec.messages_per_process;
 }
 
 void write_benchmark(JsonWriter& json, const Spec& spec) {
@@ -22,8 +22,8 @@ void write_benchmark(JsonWriter& json, const Spec& spec) {
   json.field("overlaps", spec.overlaps());
   json.field("reduces", spec.reduction);
   json.field("min_processes",
-             spec.kind == Kind::single_transfer && !spec.on_files() ? 2 : spec.min_processes);
-  json.field("turnover", turnover(spec));
+             spec.kind == Kind::single_transfer && !spec.uses_files() ? 2 : spec.min_processes);
+  json.field("turnover", messages_per_process(spec));
   json.field("unavailable",
              spec.unavailable.empty() ? std::nullopt : std::optional<std::string_view>(spec.unavailable));
 }

@@ -80,7 +80,7 @@ std::string failure_text(const Table& table, const Failure& failure) {
   return text + amounts(failure) + "; " + help_for(failure.cause);
 }
 
-std::string failure_lines(const Table& table, const Failure& failure, Heads heads) {
+std::string failure_lines(const Table& table, const Failure& failure, OutputStyle style) {
   const std::string name(table.spec.name);
   switch (failure.cause) {
     case Failure::Cause::out_of_memory:
@@ -98,7 +98,7 @@ std::string failure_lines(const Table& table, const Failure& failure, Heads head
           "SECS_PER_SAMPLE (IMB_settings.h) to increase time limit.");
     case Failure::Cause::invalid_processes:
       return formatted("\n# !! Benchmark %s %sinvalid for %d processes !! \n", name.c_str(),
-                       heads == Heads::pairs ? "is " : "", table.grouping.processes);
+                       style == OutputStyle::pairs ? "is " : "", table.grouping.processes);
     case Failure::Cause::no_space:
       return failure_row(table, failure.bytes,
                          formatted("out-of-space.; needed X=%8.3f GB, free %8.3f GB; use flag \"-file PATH\"",

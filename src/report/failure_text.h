@@ -22,6 +22,6 @@ double gigabytes(std::int64_t bytes);
 std::string failure_text(const Table& table, const Failure& failure);
 
 /// In the text tables: a row, or lines in place of a table.
-std::string failure_lines(const Table& table, const Failure& failure, Heads heads);
+std::string failure_lines(const Table& table, const Failure& failure, OutputStyle style);
 
 }  // namespace openimb

@@ -20,7 +20,9 @@ std::string counted(std::int64_t count, std::string_view noun);
 
 /// Comments on a table, or nothing. A blank line ends a table: readers of IMB's output take all lines before
 /// it for rows.
-inline std::string after_blank_line(const std::string& lines) { return lines.empty() ? "" : "\n" + lines; }
+inline std::string put_after_blank_line(const std::string& lines) {
+  return lines.empty() ? "" : "\n" + lines;
+}
 
 /// The number rounded to so many significant digits: samples are not more precise, and their lines stay
 /// short.

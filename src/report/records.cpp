@@ -76,8 +76,8 @@ void write_slowest(JsonWriter& json, const Table& table, const Row& row, Number 
     std::ranges::transform(seconds, seconds.begin(), number);
     if (!seconds.empty()) json.field(name, seconds);
   };
-  by_thread("time_of_threads_seconds", row.of_threads);
-  by_thread("time_waiting_of_threads_seconds", row.waiting_of_threads);
+  by_thread("time_of_threads_seconds", row.thread_seconds);
+  by_thread("time_waiting_of_threads_seconds", row.thread_waiting);
 }
 
 template <class Number>

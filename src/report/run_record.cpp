@@ -49,7 +49,7 @@ void write_gpus(JsonWriter& json, const RunFacts& facts) {
     json.field("host", gpu.host);
     json.field("index", gpu.index);
     json.field("name", gpu.name);
-    json.field("api", gpu.api);
+    json.field("api", driver_name(gpu.api));
     json.field("driver", gpu.driver);
     json.field("bus_address", gpu.bus_address);
     json.field("memory_bytes", gpu.memory_bytes);

@@ -95,7 +95,7 @@ std::string title_of(const Table& table) {
 // Width of the rules in IMB-MT: see Heads.
 constexpr std::size_t columns_of_threads = 6;
 
-std::string without_blanks_at_ends(const std::string& text) {
+std::string strip_line_ends(const std::string& text) {
   std::string stripped;
   for (const char c : text) {
     while (c == '\n' && stripped.ends_with(' ')) stripped.pop_back();
@@ -105,38 +105,42 @@ std::string without_blanks_at_ends(const std::string& text) {
 }
 
 // Options that decide how many messages are in flight. The reference output of IMB-MPI1 has no such lines.
-std::string window_lines(const Table& table, Heads heads, int in_flight) {
+std::string window_lines(const Table& table, OutputStyle style, int in_flight) {
   const int active = table.spec.processes_taking_part(table.grouping.processes);
-  const std::string pairs = heads == Heads::pairs ? formatted("# pairs = %d\n", active / 2) : "";
+  const std::string pairs = style == OutputStyle::pairs ? formatted("# pairs = %d\n", active / 2) : "";
   return pairs + formatted("# window_size = %d\n", in_flight);
+}
+
+std::string groups_prefix(const Table& table) {
+  return std::string(table.grouping.group_count() > 1 ? multi_prefix : "");
 }
 
 std::string labeled_head(const Table& table) {
   const Grouping& grouping = table.grouping;
-  std::string text = grouping.group_count() > 1 ? "\n# Benchmarking Multi-" : "\n# Benchmarking ";
+  std::string text = "\n# Benchmarking " + groups_prefix(table);
   text += std::string(table.spec.name) +
           formatted(" (processes: %d; threads: %d; dimensions: %d%s)\n", grouping.processes, grouping.threads,
                     table.spec.stencil.dimensions, table.spec.stencil.corners ? "; corners" : "");
   const bool plain = grouping.group_count() == 1 && !grouping.map;
-  return without_blanks_at_ends(text + (plain ? idle_line(grouping) : grouping_lines(table)));
+  return strip_line_ends(text + (plain ? idle_line(grouping) : grouping_lines(table)));
 }
 
 std::string variant_line(const Table& table) {
   return table.variant.empty() ? "" : "# variant = " + std::string(table.variant) + "\n";
 }
 
-std::string table_head(const Table& table, Heads heads, int in_flight) {
+std::string table_head(const Table& table, OutputStyle style, int in_flight) {
   if (table.shown().labeled) return labeled_head(table) + variant_line(table);
   const std::vector<Cell> columns = cells_of(table, {}, {}, 1);
   const bool threaded = table.spec.threaded;
   const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
   const std::string rule = std::string("#").append(wide * column_width - 1, '-') += '\n';
-  std::string text = "\n" + rule + "# Benchmarking " + (table.grouping.group_count() > 1 ? "Multi-" : "");
+  std::string text = "\n" + rule + "# Benchmarking " + groups_prefix(table);
   text += title_of(table) + " \n";
   text += grouping_lines(table) + variant_line(table);
-  if (table.spec.message_rate && heads != Heads::classic) text += window_lines(table, heads, in_flight);
+  if (table.spec.message_rate && style != OutputStyle::classic) text += window_lines(table, style, in_flight);
   text += rule + mode_lines(table.transfers);
-  if (heads != Heads::classic) text = without_blanks_at_ends(text);
+  if (style != OutputStyle::classic) text = strip_line_ends(text);
   for (const Cell& column : columns) {
     text += std::string(column_width - std::min<std::size_t>(column_width, column.head.size()), ' ');
     text += column.head;
@@ -323,7 +327,7 @@ void TextReporter::begin(const RunFacts& facts, const Options& options) {
   bytes_per_megabyte_ = options.bytes_per_megabyte;
   in_flight_ = options.in_flight;
   max_memory_ = options.settings.max_memory;
-  heads_ = facts.heads;
+  style_ = facts.style;
   sweep_.begin(facts, options);
   if (options.passes) precision_ = options.passes->precision;
   name_.program = executable_of(facts.component);
@@ -336,7 +340,7 @@ void TextReporter::begin(const RunFacts& facts, const Options& options) {
 
 void TextReporter::open_table(const Table& table) {
   if (table.spec.in_rounds) return write(sweep_.table(table));
-  write(take_notes() + table_head(table, heads_, in_flight_));
+  write(take_notes() + table_head(table, style_, in_flight_));
 }
 
 void TextReporter::row(const Table& table, const Measurement& measurement) {
@@ -356,23 +360,23 @@ void TextReporter::pairs(const Table& table, std::span<const PairSample> samples
 
 void TextReporter::failure(const Table& table, const Failure& failure) {
   if (failure.pair) return sweep_.failure(table, failure);
-  const std::string lines = failure_lines(table, failure, heads_);
-  write(heads_ == Heads::pairs ? without_blanks_at_ends(lines) : lines);
+  const std::string lines = failure_lines(table, failure, style_);
+  write(style_ == OutputStyle::pairs ? strip_line_ends(lines) : lines);
 }
 
 void TextReporter::close_table(const Table& table) {
-  const std::string notes = table.spec.in_rounds ? after_blank_line(sweep_.slowest(table)) : take_notes();
+  const std::string notes = table.spec.in_rounds ? put_after_blank_line(sweep_.slowest(table)) : take_notes();
   if (!notes.empty()) write(notes);
 }
 
 void TextReporter::end(const Ending& ending) {
-  const char* const ends = heads_ == Heads::threads ? "\n" : "\n\n";
+  const char* const ends = style_ == OutputStyle::threads ? "\n" : "\n\n";
   write(take_notes() + passes_line(ending) + ends + footer(ending) + "\n" +
-        (heads_ == Heads::threads ? "" : "\n"));
+        (style_ == OutputStyle::threads ? "" : "\n"));
 }
 
 std::string TextReporter::take_notes() {
-  return after_blank_line(std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_));
+  return put_after_blank_line(std::exchange(notes_, {}) + std::exchange(passes_, {}).notes(precision_));
 }
 
 void TextReporter::write(const std::string& text) { write_and_flush(out_, text, name_, ok_); }

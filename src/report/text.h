@@ -65,9 +65,9 @@ class TextReporter final : public Reporter {
   SweepText sweep_;
   std::optional<double> precision_;
   double bytes_per_megabyte_ = mebibyte;
-  int in_flight_ = 256;
+  int in_flight_ = default_in_flight;
   std::int64_t max_memory_ = gibibyte;
-  Heads heads_ = Heads::classic;
+  OutputStyle style_ = OutputStyle::classic;
   bool ok_ = true;
 };
 

@@ -80,7 +80,7 @@ std::optional<int> if_known(int number) { return number == unknown ? std::nullop
 /// The first rank of each endpoint, or why they cannot be used.
 struct Choice {
   std::vector<EndpointFacts> endpoints;
-  std::string why_not;
+  std::string error;
 };
 
 Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
@@ -91,10 +91,10 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
     const RankSite site = site_in(sites[static_cast<std::size_t>(rank)]);
     const std::string key = key_of(site, kind, rank);
     if (key.empty()) {
-      choice.why_not = option + "rank " + std::to_string(rank) + " on " + site.host +
-                       " may run on more than one " +
-                       (kind == EndpointKind::numa ? "NUMA node" : name_of(kind)) +
-                       ", or this system does not report it; bind ranks with options of the launcher";
+      choice.error = option + "rank " + std::to_string(rank) + " on " + site.host +
+                     " may run on more than one " +
+                     (kind == EndpointKind::numa ? "NUMA node" : name_of(kind)) +
+                     ", or this system does not report it; bind ranks with options of the launcher";
       return choice;
     }
     if (!seen.insert(key).second) continue;
@@ -102,7 +102,7 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
   }
   if (choice.endpoints.size() < 2) {
     const std::string ranks = sites.size() == 1 ? "1 rank is" : std::to_string(sites.size()) + " ranks are";
-    choice.why_not = option + ranks + " 1 endpoint; needs at least 2: launch more processes or on more hosts";
+    choice.error = option + ranks + " 1 endpoint; needs at least 2: launch more processes or on more hosts";
   }
   return choice;
 }
@@ -120,7 +120,7 @@ std::vector<int> readers_of(const std::vector<std::string>& sites,
 }
 
 // Why the requested rounds need more endpoints; empty where they do not.
-std::string why_not_these_rounds(const FabricOptions& fabric) {
+std::string rounds_error(const FabricOptions& fabric) {
   const int endpoints = static_cast<int>(fabric.ranks.size());
   const std::string there_are = "; there are " + std::to_string(endpoints) + " endpoints: ";
   if (fabric.rounds == RoundKind::some && fabric.each_meets > circle_rounds(endpoints)) {
@@ -145,21 +145,21 @@ std::vector<EndpointFacts> choose_endpoints(Agreement& world, Options& options) 
   const std::vector<std::string> sites = world.gather(site_of_this_rank());
   Choice choice;
   if (world.rank() == 0) choice = choose(sites, fabric.endpoint);
-  if (const std::string why = world.broadcast(choice.why_not); !why.empty()) throw UsageError(why);
+  if (const std::string why = world.broadcast(choice.error); !why.empty()) throw UsageError(why);
   if (world.rank() == 0) fabric.readers = readers_of(sites, choice.endpoints);
   std::vector<std::string> ranks;
   for (const EndpointFacts& endpoint : choice.endpoints) ranks.push_back(std::to_string(endpoint.rank));
   for (const std::string& rank : words_in(world.broadcast(joined(ranks)))) {
     fabric.ranks.push_back(std::stoi(rank));
   }
-  if (const std::string why = why_not_these_rounds(fabric); !why.empty()) throw UsageError(why);
+  if (const std::string why = rounds_error(fabric); !why.empty()) throw UsageError(why);
   return choice.endpoints;
 }
 
 void require_timeout_calls(const Options& options) {
   if (!options.fabric || options.fabric->timeout_seconds <= 0) return;
   for (const std::string_view call : PatientAgreement::needs) {
-    if (const std::string_view why = call::why_unusable(call); !why.empty()) {
+    if (const std::string_view why = call::unusable_reason(call); !why.empty()) {
       throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits for ever");
     }
   }

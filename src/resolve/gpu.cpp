@@ -15,8 +15,9 @@ namespace openimb {
 
 namespace {
 
-DeviceApi device_api(GpuApi api) { return api == GpuApi::cuda ? DeviceApi::cuda : DeviceApi::hip; }
-const char* title_of(GpuApi api) { return api == GpuApi::cuda ? "CUDA" : "ROCm"; }
+GpuApi api_named(std::string_view name) {
+  return name == name_of(GpuApi::cuda) ? GpuApi::cuda : GpuApi::rocm;
+}
 
 std::string asked_for(const MemoryChoice& memory) {
   return memory.is_host() ? "-load device" : "-memory " + memory.names();
@@ -38,7 +39,7 @@ ApiChoice find_api() {
   for (const GpuApi api : {GpuApi::cuda, GpuApi::rocm}) {
     std::string why = "no GPU";
     try {
-      if (count_devices(device_api(api)) > 0) return {api, {}};
+      if (count_devices(api) > 0) return {api, {}};
     } catch (const DeviceError& error) {
       why = error.what();
     }
@@ -55,9 +56,9 @@ GpuApi choose_api(Agreement& world, MemoryChoice& memory) {
   const std::string why = world.broadcast(mine.why);
   const std::string name = world.broadcast(mine.api ? name_of(*mine.api) : "");
   if (name.empty()) throw UsageError(asked_for(memory) + ": no usable GPU: " + why);
-  api = name == name_of(GpuApi::cuda) ? GpuApi::cuda : GpuApi::rocm;
-  memory.send = of_api(memory.send, *api);
-  memory.receive = of_api(memory.receive, *api);
+  api = api_named(name);
+  memory.send = kind_for_api(memory.send, *api);
+  memory.receive = kind_for_api(memory.receive, *api);
   memory.any_api = false;
   return *api;
 }
@@ -94,8 +95,8 @@ std::unique_ptr<Device> open(MpiAgreement& world, const MemoryChoice& memory, Gp
   std::unique_ptr<Device> device;
   std::string what = asked_for(memory), why;
   try {
-    const int index = index_of(world.rank(), host_rank, memory, count_devices(device_api(api)));
-    device = open_device(device_api(api), index);
+    const int index = index_of(world.rank(), host_rank, memory, count_devices(api));
+    device = open_device(api, index);
     require_managed(*device, memory);
     if (memory.load == LoadPlace::device) {
       what = "-load device";
@@ -116,7 +117,7 @@ std::unique_ptr<Device> open(MpiAgreement& world, const MemoryChoice& memory, Gp
 
 // One text per rank, as all_gpus() reads it.
 std::string text_of(const DeviceFacts& facts) {
-  const std::string api = facts.api == DeviceApi::cuda ? "cuda" : "hip";
+  const std::string api = name_of(facts.api);
   return joined(std::array{system::host_name(), std::to_string(facts.index), facts.name, api, facts.driver,
                            facts.bus_address, std::to_string(facts.memory_bytes),
                            std::to_string(facts.l2_bytes)});
@@ -127,7 +128,7 @@ GpuFacts facts_in(std::string_view text) {
   return {.host = words[0],
           .index = std::stoi(words[1]),
           .name = words[2],
-          .api = words[3],
+          .api = api_named(words[3]),
           .driver = words[4],
           .bus_address = words[5],
           .memory_bytes = std::stoll(words[6]),
@@ -157,8 +158,8 @@ GpuSupport require_support(Agreement& world, GpuApi api, Options& options) {
   MemoryChoice& memory = options.memory;
   const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
   const GpuSupport mine = support_of(api, answers);
-  memory.limited_mpi = !memory.trusts_mpi() && handles_gpus_in_part(answers.library);
-  if (memory.trusts_mpi() || (!memory.on_device() && !memory.is_managed())) return mine;
+  memory.limited_mpi = !memory.trusts_mpi() && supports_gpus_in_part(answers.library);
+  if (memory.trusts_mpi() || (!memory.uses_device() && !memory.is_managed())) return mine;
   std::string why;
   if (mine.answer == GpuSupport::Answer::no) {
     why =

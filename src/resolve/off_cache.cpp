@@ -11,7 +11,7 @@ std::optional<OffCache> known_off_cache(Agreement& world, const Options& options
   if (!options.off_cache) return std::nullopt;
   OffCache cache = *options.off_cache;
   system::Cache mine = system::last_level_cache();
-  if (options.memory.on_device() || options.memory.is_managed()) {
+  if (options.memory.uses_device() || options.memory.is_managed()) {
     constexpr int gpu_line = 128;
     mine.size = std::max<decltype(mine.size)>(mine.size, gpu_cache);
     mine.line = std::max<decltype(mine.line)>(mine.line, gpu_line);
@@ -21,7 +21,7 @@ std::optional<OffCache> known_off_cache(Agreement& world, const Options& options
   if (cache.cache_size == 0) cache.cache_size = options.settings.cache_size;
   if (cache.cache_size == 0) cache.cache_size = size;
   if (cache.cache_line == 0) cache.cache_line = options.settings.cache_line;
-  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : usual_cache_line;
+  if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : default_cache_line;
   if (cache.cache_size == 0) {
     throw UsageError(
         "-off_cache -1: cache size of this machine unknown; give the size in MB, for example: -off_cache 32");

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void require_writable(Agreement& world, const std::string& folder) {
-  std::string why = system::why_not_writable(folder);
+  std::string why = system::write_error(folder);
   if (!why.empty())
     why = "cannot create files in " + folder + ": " + why + " (host " + system::host_name() + ")";
   why = first_message(world, why);

@@ -17,7 +17,7 @@ namespace {
 
 // OMP_NUM_THREADS of rank 0, as launchers may set it on one host only. The first number of a list is that of
 // the outermost level.
-int threads_of_environment(Agreement& world) {
+int environment_threads(Agreement& world) {
   const char* const mine = world.rank() == 0 ? std::getenv("OMP_NUM_THREADS") : nullptr;
   const std::string text = world.broadcast(mine != nullptr ? mine : "");
   if (text.empty()) return 1;
@@ -71,7 +71,7 @@ void resolve_threads(const Component& component, Agreement& world, const Granted
   if (options.action != Options::Action::run || (!options.defaults.threaded && !threads.asked)) return;
   const bool many =
       options.thread_level == ThreadLevel::multiple || options.thread_level == ThreadLevel::serialized;
-  threads.count = threads.asked ? *threads.asked : many ? threads_of_environment(world) : 1;
+  threads.count = threads.asked ? *threads.asked : many ? environment_threads(world) : 1;
   if (threads.count == 1) return;
 #ifdef OPENIMB_SMPI
   throw UsageError("-threads " + std::to_string(threads.count) +
@@ -83,7 +83,8 @@ void resolve_threads(const Component& component, Agreement& world, const Granted
                      name_of(options.thread_level) + "; leave that out, or use -threads 1");
   }
   if (options.thread_level == ThreadLevel::serialized && options.synchronize_each) {
-    throw UsageError("-sync on: its barriers would not take turns; use -thread_level multiple or -sync off");
+    throw UsageError(
+        "-sync on: not possible with -thread_level serialized; use -thread_level multiple or -sync off");
   }
   require_level(granted, options);
   if (options.defaults.threaded) require_comms(component, options);
@@ -115,7 +116,7 @@ std::unique_ptr<ThreadTeam> make_team(MpiAgreement& world, const Options& option
     };
   }
   std::unique_ptr<ThreadTeam> team;
-  system::without_signals([&] { team = std::make_unique<ThreadTeam>(threads.count, begin); });
+  system::block_signals_during([&] { team = std::make_unique<ThreadTeam>(threads.count, begin); });
   if (world.any(refused)) {
     throw UsageError("-pin_threads: this system does not let a thread be bound to a CPU; leave it out");
   }

@@ -14,7 +14,7 @@ namespace openimb {
 std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& options) {
   if (options.variants.empty()) return nullptr;
   auto variables = std::make_unique<ControlVariables>(options.variants);
-  std::string why = variables->why_not();
+  std::string why = variables->error();
   if (!variables->unknown().empty()) {
     const std::vector<std::string> names = ControlVariables::names();
     const std::vector<std::string_view> views(names.begin(), names.end());

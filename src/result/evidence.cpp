@@ -19,10 +19,10 @@ void include(Evidence::Total& total, double value, int rank) {
 }
 
 // The counters of a rank, or those of its host.
-void include_all(Evidence& evidence, const Reading& change, int rank, bool of_host) {
+void include_all(Evidence& evidence, const Reading& change, int rank, bool per_host) {
   for (const SummedCounter& summed : summed_counters) {
     const std::size_t i = index_of(summed.counter);
-    if (summed.of_host == of_host) include(evidence.totals[i], change[i], rank);
+    if (summed.per_host == per_host) include(evidence.totals[i], change[i], rank);
   }
 }
 
@@ -50,18 +50,18 @@ Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> rank
   Evidence evidence;
   for (const int rank : ranks) {
     const Reading& change = by_rank[static_cast<std::size_t>(rank)];
-    if (change.size() < counters_of_rank) continue;
+    if (change.size() < rank_counters) continue;
     include_all(evidence, change, rank, false);
     if (change[cpu_index] < -1) evidence.moved.push_back(rank);
   }
   for (const int rank : readers) {
     const Reading& change = by_rank[static_cast<std::size_t>(rank)];
-    if (change.size() < counters_of_rank) continue;
+    if (change.size() < rank_counters) continue;
     include_all(evidence, change, rank, true);
-    for (std::size_t i = counters_of_rank; i + 1 < change.size(); i += 2) {
+    for (std::size_t i = rank_counters; i + 1 < change.size(); i += 2) {
       if (!(change[i] > 0) && !(change[i + 1] > 0)) continue;
       evidence.interfaces.push_back(
-          {rank, (i - counters_of_rank) / 2, std::max(0.0, change[i]), std::max(0.0, change[i + 1])});
+          {rank, (i - rank_counters) / 2, std::max(0.0, change[i]), std::max(0.0, change[i + 1])});
     }
   }
   return evidence;

@@ -23,13 +23,13 @@ enum class Counter : std::size_t {
 };
 constexpr std::size_t index_of(Counter counter) { return static_cast<std::size_t>(counter); }
 /// A reading of one rank without interfaces.
-inline constexpr std::size_t counters_of_rank = index_of(Counter::cpu) + 1;
+inline constexpr std::size_t rank_counters = index_of(Counter::cpu) + 1;
 
 /// A counter that is summed over ranks.
 struct SummedCounter {
   Counter counter;
-  const char* name;      ///< in records
-  bool of_host = false;  ///< one rank of each host reads it
+  const char* name;       ///< in records
+  bool per_host = false;  ///< one rank of each host reads it
 };
 /// In the order of the enumeration, all but its last one.
 inline constexpr std::array summed_counters = {

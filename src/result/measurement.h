@@ -94,9 +94,9 @@ struct Row : Figures {
   int taking_part = 0;  ///< processes of a group that have a time: some may be idle
   Slowest slowest;
   Arrivals arrivals;
-  std::vector<double> of_threads;  ///< time_max of each thread over the ranks; empty: one thread
+  std::vector<double> thread_seconds;  ///< time_max of each thread over the ranks; empty: one thread
   /// Where threads take turns, the part of it spent waiting for the turn.
-  std::vector<double> waiting_of_threads;
+  std::vector<double> thread_waiting;
   std::vector<std::pair<std::string, std::string>> hints;  ///< of the file, as in force
   std::optional<std::int64_t> defects;     ///< received bytes that differ from what a correct MPI delivers
   std::optional<Tail> tail;                ///< with -show_tail or -dumpfile
@@ -184,7 +184,7 @@ struct RunFacts {
   std::string component;  ///< "MPI1"
   std::string part;       ///< "MPI-1 part"
   BannerQuirks quirks;
-  Heads heads = Heads::classic;
+  OutputStyle style = OutputStyle::classic;
   std::string version;   ///< of OpenIMB
   std::string date;      ///< as the C library's ctime prints it, without the newline
   std::string date_iso;  ///< 2026-01-31T12:00:00Z

@@ -106,7 +106,7 @@ MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted
   }
   MachineStates machine = find_states(probes, fitted);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const int before = machine.of_probe[2 * i], after = machine.of_probe[2 * i + 1];
+    const int before = machine.state_by_probe[2 * i], after = machine.state_by_probe[2 * i + 1];
     samples[i]->state = before == after ? before : -1;
   }
   return machine;
@@ -130,8 +130,8 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
 
   Summary summary{.row = series.first};
   Row& row = summary.row;
-  row.of_threads.clear();  // those of the first sample
-  row.waiting_of_threads.clear();
+  row.thread_seconds.clear();  // those of the first sample
+  row.thread_waiting.clear();
   for (const FigureRow& facts : figures) {
     if (facts.passes != OverPasses::median) continue;
     std::vector<double> values = values_of(used, facts.figure);
@@ -165,7 +165,7 @@ std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSerie
   constexpr std::size_t fitted = 200;
   const MachineStates machine = find_states(times, fitted);
   for (std::size_t k = 0; k < machine.states.size() && machine.states.size() > 1; ++k) {
-    const auto samples = static_cast<int>(std::ranges::count(machine.of_probe, static_cast<int>(k)));
+    const auto samples = static_cast<int>(std::ranges::count(machine.state_by_probe, static_cast<int>(k)));
     modes.push_back(
         {.level = machine.states[k].level, .samples = samples, .median = machine.states[k].level});
   }

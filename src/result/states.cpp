@@ -166,7 +166,7 @@ MachineStates states_of(const Model& model) {
   Numbers dwells(model.size()), members(model.size());
   for (std::size_t i = 0; i < model.path.size(); ++i) {
     const int state = rank[state_at(model, i)];
-    machine.of_probe.push_back(state);
+    machine.state_by_probe.push_back(state);
     members[static_cast<std::size_t>(state)] += 1;
     if (i == 0 || model.path[i] != model.path[i - 1]) dwells[static_cast<std::size_t>(state)] += 1;
   }

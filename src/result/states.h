@@ -20,7 +20,7 @@ struct MachineState {
 
 struct MachineStates {
   std::vector<MachineState> states;  ///< the fastest first; none without probes
-  std::vector<int> of_probe;         ///< index into `states`
+  std::vector<int> state_by_probe;   ///< index into `states`
 };
 
 /// `probes`: positive, in the order of time. Levels are fitted to at most `fitted` probes, evenly spread: the

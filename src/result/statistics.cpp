@@ -42,9 +42,9 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threa
 }
 
 // For each thread, the value in `shown` of the rank whose `seconds` are largest.
-std::vector<double> slowest_of_threads(std::span<const std::vector<int>> groups, std::size_t threads,
-                                       std::span<const double> seconds, std::span<const double> shown,
-                                       double factor) {
+std::vector<double> slowest_by_thread(std::span<const std::vector<int>> groups, std::size_t threads,
+                                      std::span<const double> seconds, std::span<const double> shown,
+                                      double factor) {
   std::vector<double> slowest(threads);
   for (std::size_t thread = 0; thread < threads; ++thread) {
     const Extremes extremes = extremes_of(groups, threads, seconds, thread);
@@ -75,7 +75,7 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   row[Figure::time_avg] = times.count > 0 ? factor * times.sum / times.count : 0;
   row.slowest = {.rank = static_cast<int>(times.slowest / threads),
                  .thread = static_cast<int>(times.slowest % threads)};
-  if (threads > 1) row.of_threads = slowest_of_threads(members, threads, seconds, seconds, factor);
+  if (threads > 1) row.thread_seconds = slowest_by_thread(members, threads, seconds, seconds, factor);
   if (overlapped.t_ovrl.empty()) return row;
   const Extremes slowest = extremes_of(members, threads, overlapped.t_ovrl);
   const double with_load = row[Figure::time_overlapped] = factor * slowest.most;
@@ -132,13 +132,14 @@ double messages_of(const Table& table, const Row& row, int in_flight) {
   const Spec& spec = table.spec;
   const int pairs = row.taking_part / 2;
   switch (table.shown().rates) {
-    case Rates::of_a_process:
-      return spec.turnover * (spec.kind == Kind::multiple_transfer ? table.grouping.processes - 1.0 : 1.0);
-    case Rates::of_pairs:
-      return static_cast<double>(spec.turnover) * in_flight * pairs;
-    case Rates::of_all:
+    case Rates::per_process:
+      return spec.messages_per_process *
+             (spec.kind == Kind::multiple_transfer ? table.grouping.processes - 1.0 : 1.0);
+    case Rates::all_pairs:
+      return static_cast<double>(spec.messages_per_process) * in_flight * pairs;
+    case Rates::all_processes:
       return spec.sent * row.taking_part * (spec.message_rate ? in_flight : 1);
-    case Rates::of_one_message:
+    case Rates::per_message:
       return static_cast<double>(pairs) * table.timed_threads();
     case Rates::none:
       break;
@@ -149,8 +150,8 @@ double messages_of(const Table& table, const Row& row, int in_flight) {
 }  // namespace
 
 double factor_of(const Table& table, int in_flight) {
-  if (table.shown().rates != Rates::of_one_message) return table.spec.time_factor;
-  return table.spec.time_factor / (static_cast<double>(table.spec.turnover) * in_flight);
+  if (table.shown().rates != Rates::per_message) return table.spec.time_factor;
+  return table.spec.time_factor / (static_cast<double>(table.spec.messages_per_process) * in_flight);
 }
 
 void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
@@ -160,8 +161,8 @@ void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_fli
   const auto per_second = [&](Figure time, double count) { return row[time] > 0 ? count / row[time] : 0; };
   const double messages = messages_of(table, row, in_flight);
   // As in IMB-MT: the message rate uses the mean time of all threads, the throughput that of the slowest.
-  const bool of_one = rates == Rates::of_one_message;
-  if (rates != Rates::of_a_process) {
+  const bool of_one = rates == Rates::per_message;
+  if (rates != Rates::per_process) {
     row[Figure::messages_per_second] = per_second(of_one ? Figure::time_avg : Figure::time_max, messages);
   }
   const double lengths = of_one ? row.taking_part / 2 : messages;
@@ -197,10 +198,10 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
     if (!times.defects.empty()) row.defects = defects_of(table, row, times.defects);
     if (!times.waiting.empty()) {
       const std::span<const std::vector<int>> groups = table.grouping.groups;
-      row.waiting_of_threads =
-          slowest_of_threads(row.group < 0 ? groups : groups.subspan(static_cast<std::size_t>(row.group), 1),
-                             static_cast<std::size_t>(table.timed_threads()), times.seconds, times.waiting,
-                             factor_of(table, in_flight));
+      row.thread_waiting =
+          slowest_by_thread(row.group < 0 ? groups : groups.subspan(static_cast<std::size_t>(row.group), 1),
+                            static_cast<std::size_t>(table.timed_threads()), times.seconds, times.waiting,
+                            factor_of(table, in_flight));
     }
     if (times.load_drift) row[Figure::load_drift] = *times.load_drift;
     row.hints = times.hints;

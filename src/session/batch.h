@@ -47,9 +47,9 @@ class Batch {
   virtual std::int64_t check(std::int64_t repetitions) = 0;
   /// Seconds that each thread of this rank took in the last run; empty where there is one, and for benchmarks
   /// without threads.
-  virtual std::span<const double> of_threads() const { return {}; }
+  virtual std::span<const double> thread_seconds() const { return {}; }
   /// The part of them that each thread waited for its turn; empty where threads take no turns.
-  virtual std::span<const double> waiting_of_threads() const { return {}; }
+  virtual std::span<const double> thread_waiting() const { return {}; }
   /// Whether this rank has a time to report.
   virtual bool takes_part() const = 0;
   /// One line: the error of this rank since the last call, if one did not end the job; else empty.

@@ -38,8 +38,8 @@ class DecoratedBatch : public Batch {
     around([&] { wrong = batch_->check(repetitions); });
     return wrong;
   }
-  std::span<const double> of_threads() const final { return batch_->of_threads(); }
-  std::span<const double> waiting_of_threads() const final { return batch_->waiting_of_threads(); }
+  std::span<const double> thread_seconds() const final { return batch_->thread_seconds(); }
+  std::span<const double> thread_waiting() const final { return batch_->thread_waiting(); }
   bool takes_part() const final { return batch_->takes_part(); }
   std::string take_error() final { return batch_->take_error(); }
   Hints hints() const final { return batch_->hints(); }

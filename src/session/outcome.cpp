@@ -41,7 +41,7 @@ bool Outcome::agree_to_stop(bool over_budget) {
   return strongest > 0;
 }
 
-std::optional<Failure> why_not(const SessionParts& parts, const OpenTable& table, const Point& point) {
+std::optional<Failure> point_failure(const SessionParts& parts, const OpenTable& table, const Point& point) {
   if (point.failure) return point.failure;
   return table.has_memory_for(point) ? std::nullopt : std::optional(no_memory_left(parts, point));
 }
@@ -57,9 +57,9 @@ Failure no_memory_left(const SessionParts& parts, const Point& point) {
 }
 
 std::optional<Failure> warm_up(const SessionParts& parts, const TablePlan& plan, OpenTable& open) {
-  const auto has_row = [&](const Point& point) { return !why_not(parts, open, point); };
+  const auto has_row = [&](const Point& point) { return !point_failure(parts, open, point); };
   if (!plan.warm_up || !has_row(*plan.warm_up) || std::ranges::none_of(plan.points, has_row)) return {};
-  const OpenTable::Opened opened = open.open(*plan.warm_up);
+  const OpenTable::OpenResult opened = open.open(*plan.warm_up);
   if (opened.failure) {
     return Failure{.cause = Failure::Cause::unavailable,
                    .detail = opened.failure->detail + "; warm-up failed"};

@@ -30,7 +30,7 @@ class Outcome {
 };
 
 /// Why a point of an open table has no row; nothing where it can be measured. Equal on all ranks.
-std::optional<Failure> why_not(const SessionParts& parts, const OpenTable& table, const Point& point);
+std::optional<Failure> point_failure(const SessionParts& parts, const OpenTable& table, const Point& point);
 /// The failure of a point during which a clock was set.
 Failure clock_set(const Point& point);
 /// The failure of a point for which a rank found no memory although -mem allows it.

@@ -80,7 +80,7 @@ class PassSession {
   using Variants = std::span<const std::unique_ptr<PassTable>>;
 
   void plan();
-  std::vector<Variants> by_variants() const;
+  std::vector<Variants> variants_of_tables() const;
   void run_pass();
   bool run_variants(Variants variants);
   void begin(PassTable& table);
@@ -164,7 +164,7 @@ void PassSession::plan() {
 }
 
 // They follow each other, from the first variant on, and have the same points.
-std::vector<PassSession::Variants> PassSession::by_variants() const {
+std::vector<PassSession::Variants> PassSession::variants_of_tables() const {
   std::vector<Variants> all;
   for (auto first = tables_.begin(); first != tables_.end();) {
     const auto last =
@@ -176,7 +176,7 @@ std::vector<PassSession::Variants> PassSession::by_variants() const {
 }
 
 void PassSession::run_pass() {
-  for (const Variants variants : by_variants()) {
+  for (const Variants variants : variants_of_tables()) {
     if (!run_variants(variants)) return;
   }
 }
@@ -224,7 +224,7 @@ void PassSession::open(PassTable& table) {
   table.failure = table.open->failure();
   if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
   if (table.failure) return;
-  for (PassPoint& entry : table.points) entry.failure = why_not(parts_, *table.open, *entry.point);
+  for (PassPoint& entry : table.points) entry.failure = point_failure(parts_, *table.open, *entry.point);
   const auto [of_ranks, first] = probing_.try_emplace(table.plan.table.grouping.groups);
   if (first) of_ranks->second = choose_probing(*table.open);
   table.probing = of_ranks->second;
@@ -408,7 +408,7 @@ void PassSession::judge() {
     for (const auto& table : tables_) {
       for (PassPoint& entry : table->points) entry.done = is_done(*table, entry);
     }
-    for (const Variants variants : by_variants()) finish_together(variants);
+    for (const Variants variants : variants_of_tables()) finish_together(variants);
     if (!nothing_is_left()) break;
   }
   judging_ = parts_.surroundings.now() - begun;

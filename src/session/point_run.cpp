@@ -30,7 +30,7 @@ std::optional<int> partner_in(const Point& point) {
 }
 
 // The part of `seconds` from repetition `first` on; empty where `seconds` is.
-std::span<double> from_repetition(std::int64_t first, std::span<double> seconds) {
+std::span<double> times_from(std::int64_t first, std::span<double> seconds) {
   return seconds.empty() ? seconds : seconds.subspan(static_cast<std::size_t>(first));
 }
 
@@ -44,11 +44,11 @@ PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& 
       point_(point),
       under_way_(parts.surroundings, plan.table, point.bytes, partner_in(point)),
       settings_(std::move(settings)) {
-  if (plan.spec().on_files()) require_space();
-  OpenTable::Opened opened = open.open(point, settings_.completed);
+  if (plan.spec().uses_files()) require_space();
+  OpenTable::OpenResult opened = open.open(point, settings_.completed);
   if (opened.failure) throw PointFailed{*opened.failure};
   batch_ = std::make_unique<UnderVariant>(open, std::move(opened.batch));
-  if (plan.spec().on_files()) {
+  if (plan.spec().uses_files()) {
     const auto agree = [this](const std::string& mine) { require_no_error(mine); };
     batch_ = std::make_unique<AgreesOnErrors>(agree, std::move(batch_));
   }
@@ -156,7 +156,7 @@ double PointRun::take(const BatchPlan& step) {
     return elapsed;
   }
   const double seconds = timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
-    return batch_->run(repetitions, timing(), from_repetition(from, repetition_seconds_));
+    return batch_->run(repetitions, timing(), times_from(from, repetition_seconds_));
   });
   segments_.push_back(step);
   seconds_.push_back(seconds / static_cast<double>(step.repetitions));
@@ -166,8 +166,8 @@ double PointRun::take(const BatchPlan& step) {
       kept[i].push_back(threads[i] / static_cast<double>(step.repetitions));
     }
   };
-  keep(batch_->of_threads(), of_threads_);
-  keep(batch_->waiting_of_threads(), waiting_);
+  keep(batch_->thread_seconds(), thread_seconds_);
+  keep(batch_->thread_waiting(), waiting_);
   return seconds;
 }
 
@@ -203,7 +203,7 @@ void PointRun::run_with_load() {
   for (const BatchPlan& segment : segments_) {
     load.computing = 0;
     const double seconds = timed(done, segment, [&](std::int64_t first, std::int64_t repetitions) {
-      return batch_->run_with_load(repetitions, timing(), from_repetition(first, unused), load);
+      return batch_->run_with_load(repetitions, timing(), times_from(first, unused), load);
     });
     done += segment.repetitions;
     with_load.push_back(seconds / static_cast<double>(segment.repetitions));
@@ -252,13 +252,13 @@ Measurement PointRun::measurement() {
 // In the order of world ranks, and of threads within each rank.
 std::vector<double> PointRun::gather_means() {
   if (plan_.table.timed_threads() == 1) return parts_.world.gather(mean_of(trimmed_mean(seconds_)));
-  return gather_by_thread(of_threads_);
+  return gather_by_thread(thread_seconds_);
 }
 
-std::vector<double> PointRun::gather_by_thread(const std::vector<std::vector<double>>& of_threads) {
+std::vector<double> PointRun::gather_by_thread(const std::vector<std::vector<double>>& thread_seconds) {
   const auto threads = static_cast<std::size_t>(plan_.table.timed_threads());
   std::vector<double> mine(threads, std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t i = 0; i < of_threads.size(); ++i) mine[i] = mean_of(trimmed_mean(of_threads[i]));
+  for (std::size_t i = 0; i < thread_seconds.size(); ++i) mine[i] = mean_of(trimmed_mean(thread_seconds[i]));
   std::vector<double> all;
   for (const std::vector<double>& of_rank : parts_.world.gather(std::span<const double>(mine))) {
     all.insert(all.end(), of_rank.begin(), of_rank.end());

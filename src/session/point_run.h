@@ -115,7 +115,7 @@ class PointRun {
   void require_no_error(const std::string& mine) const;
   double mean_of(double seconds) const;
   std::vector<double> gather_means();
-  std::vector<double> gather_by_thread(const std::vector<std::vector<double>>& of_threads);
+  std::vector<double> gather_by_thread(const std::vector<std::vector<double>>& thread_seconds);
   bool idle() const;
   Timing timing() const;
 
@@ -127,15 +127,15 @@ class PointRun {
   PointSettings settings_;
   std::unique_ptr<Batch> batch_;  ///< decorated (session/decorated_batch.h)
 
-  std::int64_t total_ = 0;                       ///< measured repetitions
-  std::int64_t wrong_ = 0;                       ///< bytes, of -check
-  std::vector<BatchPlan> segments_;              ///< measured
-  std::vector<double> seconds_;                  ///< of each segment, on this rank, per repetition
-  std::vector<std::vector<double>> of_threads_;  ///< the same by thread, where there are several
-  std::vector<std::vector<double>> waiting_;     ///< the part of them spent waiting, where threads take turns
-  std::vector<double> repetition_seconds_;  ///< of each repetition, or its stamps, where these are wanted
-  double width_ = 0;                        ///< of -arrival
-  std::int64_t planned_ = 0;                ///< repetitions, had enough of them been valid
+  std::int64_t total_ = 0;                           ///< measured repetitions
+  std::int64_t wrong_ = 0;                           ///< bytes, of -check
+  std::vector<BatchPlan> segments_;                  ///< measured
+  std::vector<double> seconds_;                      ///< of each segment, on this rank, per repetition
+  std::vector<std::vector<double>> thread_seconds_;  ///< the same by thread, where there are several
+  std::vector<std::vector<double>> waiting_;  ///< the part of them spent waiting, where threads take turns
+  std::vector<double> repetition_seconds_;    ///< of each repetition, or its stamps, where these are wanted
+  double width_ = 0;                          ///< of -arrival
+  std::int64_t planned_ = 0;                  ///< repetitions, had enough of them been valid
   std::int64_t valid_ = 0,
                valid_in_all_ = 0;  ///< repetitions in which no rank was late: of the last batch, of all
   double seconds_in_all_ = 0;      ///< measured, without what gates take

@@ -27,13 +27,13 @@ class OpenTable {
   virtual Agreement& group() = 0;
 
   /// A batch on every rank, or a failure on every rank.
-  struct Opened {
+  struct OpenResult {
     std::unique_ptr<Batch> batch;
     std::optional<Failure> failure;
   };
   /// `completed`: repetitions of the point in earlier passes; the batch continues with the next buffers and
   /// root.
-  virtual Opened open(const Point& point, std::int64_t completed = 0) = 0;
+  virtual OpenResult open(const Point& point, std::int64_t completed = 0) = 0;
   /// Called before the points of a table that was open while others ran: restores the contents of buffers.
   /// False, on all ranks, where another table took the memory.
   virtual bool resume() = 0;

@@ -53,7 +53,7 @@ void Session::run_points(const TablePlan& plan, OpenTable& open) {
 }
 
 void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& point) {
-  if (const auto failure = why_not(parts_, open, point)) return outcome_.report(plan.table, *failure);
+  if (const auto failure = point_failure(parts_, open, point)) return outcome_.report(plan.table, *failure);
   try {
     PointRun run(parts_, plan, open, point,
                  {.sampling = parts_.schedule.sampling(plan, point),

@@ -59,7 +59,7 @@ class Surroundings {
   /// When a table or a point begins and when it ends: for the message when this rank cannot go on.
   virtual void activity(const Activity&) {}
   /// Sets what another thread reports before it ends the job because a call of rank 0 does not return.
-  virtual void before_giving_up(std::function<void()> /*report*/) {}
+  virtual void set_abort_report(std::function<void()> /*report*/) {}
 };
 
 /// The objects that a session uses; all outlive it.

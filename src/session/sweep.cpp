@@ -44,8 +44,8 @@ class Sweeps {
   void run_point(SweepTable& table, Point point, int round, EndpointPairs pairs);
   void set_groups(SweepTable& table, const EndpointPairs& pairs) const;
   void report_failed(const SweepTable& table, const Failure& failure, int round, const EndpointPairs& pairs);
-  EndpointPairs without_lost(const SweepTable& table, const Point& point, int round,
-                             const EndpointPairs& pairs);
+  EndpointPairs remove_lost_pairs(const SweepTable& table, const Point& point, int round,
+                                  const EndpointPairs& pairs);
   void mark_lost(const NoAnswer& lost);
   bool is_lost(int endpoint) const { return !lost_[static_cast<std::size_t>(endpoint)].empty(); }
   bool too_few() const { return std::ranges::count(lost_, std::string()) < 2; }
@@ -81,7 +81,7 @@ Ending Sweeps::run() {
     ++pass_;
     run_pass();
   }
-  parts_.surroundings.before_giving_up({});
+  parts_.surroundings.set_abort_report({});
   report_tables();
   return outcome_.ending();
 }
@@ -137,9 +137,9 @@ void Sweeps::set_groups(SweepTable& table, const EndpointPairs& pairs) const {
 // A point that cannot be measured at all has one failure row, in its table. Where ranks stop responding, the
 // pairs that are left are measured again.
 void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs pairs) {
-  if (why_not(parts_, *table.open, point)) return;
+  if (point_failure(parts_, *table.open, point)) return;
   for (;;) {
-    pairs = without_lost(table, point, round, pairs);
+    pairs = remove_lost_pairs(table, point, round, pairs);
     if (pairs.empty()) return;
     const RoundPartners round_partners = plan_.round_partners(pairs, endpoint());
     point.round_partners = &round_partners;
@@ -148,7 +148,7 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
     const auto pair = std::ranges::find_if(
         pairs, [mine](const EndpointPair& candidate) { return candidate.a == mine || candidate.b == mine; });
     const std::optional<EndpointPair> own_pair = pair == pairs.end() ? std::nullopt : std::optional(*pair);
-    parts_.surroundings.before_giving_up(
+    parts_.surroundings.set_abort_report(
         [this, &table, bytes = point.bytes, round, own_pair] { report_rest(table, bytes, round, own_pair); });
     try {
       return measure(table, point, round, pairs);
@@ -173,8 +173,8 @@ void Sweeps::report_failed(const SweepTable& table, const Failure& of_all, int r
 }
 
 // Removes the pairs of lost endpoints and reports a failure for each.
-EndpointPairs Sweeps::without_lost(const SweepTable& table, const Point& point, int round,
-                                   const EndpointPairs& pairs) {
+EndpointPairs Sweeps::remove_lost_pairs(const SweepTable& table, const Point& point, int round,
+                                        const EndpointPairs& pairs) {
   EndpointPairs left;
   for (const EndpointPair& pair : pairs) {
     if (!is_lost(pair.a) && !is_lost(pair.b)) {
@@ -296,7 +296,7 @@ void Sweeps::report_tables() {
     }
     if (reports()) parts_.reporter.open_table(table->plan.table);
     for (const Point& point : table->plan.points) {
-      if (const auto failure = why_not(parts_, *table->open, point)) {
+      if (const auto failure = point_failure(parts_, *table->open, point)) {
         outcome_.report(table->plan.table, *failure);
       }
     }

@@ -8,7 +8,7 @@
 namespace openimb::system {
 
 /// Why this process cannot create files in a folder that exists; empty where it can.
-std::string why_no_files_in(const std::string& folder);
+std::string creation_error(const std::string& folder);
 
 struct FileIdentity {
   std::uint64_t device = 0, file = 0;

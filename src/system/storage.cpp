@@ -31,11 +31,11 @@ std::string target_of(const std::string& path) {
 
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
 
-std::string why_not_writable(const std::string& folder) {
+std::string write_error(const std::string& folder) {
   std::error_code unused;
   if (!fs::exists(folder, unused)) return "no such folder";
   if (!fs::is_directory(folder, unused)) return "not a folder";
-  return why_no_files_in(folder);
+  return creation_error(folder);
 }
 
 bool same_file(const std::string& a, const std::string& b) {

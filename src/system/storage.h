@@ -14,7 +14,7 @@ std::int64_t free_bytes(const std::string& folder);
 /// "ext4", "lustre"; empty where the system does not report it.
 std::string file_system_type(const std::string& folder);
 /// Why this process cannot create files in `folder`; empty where it can.
-std::string why_not_writable(const std::string& folder);
+std::string write_error(const std::string& folder);
 /// Whether both paths lead to one file, through links of either kind; also where it does not exist yet.
 bool same_file(const std::string& a, const std::string& b);
 

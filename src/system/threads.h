@@ -7,7 +7,7 @@
 namespace openimb::system {
 
 /// Calls `make`. Threads that it starts get no signals: handlers run in the main thread.
-void without_signals(const std::function<void()>& make);
+void block_signals_during(const std::function<void()>& make);
 
 /// Numbers of the CPUs that this process may use, ascending; empty: unknown.
 std::vector<int> usable_cpus();

@@ -14,7 +14,7 @@ constexpr int checks = 10;  // until the alarm
 }  // namespace
 
 Watch::Watch(double seconds, std::function<void()> alarm) : seconds_(seconds), alarm_(std::move(alarm)) {
-  without_signals([this] { thread_.emplace([this] { serve(); }); });
+  block_signals_during([this] { thread_.emplace([this] { serve(); }); });
 }
 
 Watch::~Watch() {

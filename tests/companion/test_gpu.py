@@ -548,7 +548,7 @@ def test_cray_mpich_is_found_though_srun_starts_it(
 
 
 def test_settings_are_those_of_the_suite() -> None:
-    source = (Path(__file__).parents[2] / "src" / "model" / "gpu_support.cpp").read_text()
+    source = (Path(__file__).parents[2] / "src" / "model" / "mpi_products.cpp").read_text()
     body = source[source.index("bool is_off") :].partition("}")[0]
     assert {*re.findall(r'value == "(\w+)"', body), ""} == set(mpis.OFF) and "value.empty()" in body
     table = re.findall(r'\{"(\w+)", "[^"]+", (true|false), (true|false)\}', source)

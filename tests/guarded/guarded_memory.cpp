@@ -155,7 +155,7 @@ std::unique_ptr<Memory> adopt_memory(MemoryKind, std::byte* address, std::int64_
   return std::make_unique<GuardedMemory>(address, bytes, whole_pages_of(address, bytes));
 }
 
-void copy_by_processor(void* to, const void* from, std::int64_t bytes) {
+void copy_on_cpu(void* to, const void* from, std::int64_t bytes) {
   const guard::Open open;
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }

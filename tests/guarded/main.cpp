@@ -22,9 +22,9 @@ void peek(const char* message) {
 struct Peeks : Sendrecv {
   static constexpr Spec spec{.name = "Peeks", .kind = Kind::parallel_transfer};
   template <class C>
-  static void step(const C& c, const Lap& lap) {
-    Sendrecv::step(c, lap);
-    peek(lap.receive);
+  static void step(const C& c, const Iteration& it) {
+    Sendrecv::step(c, it);
+    peek(it.receive);
   }
 };
 
@@ -32,11 +32,11 @@ struct Peeks : Sendrecv {
 struct PeeksInFlight : Sendrecv {
   static constexpr Spec spec{.name = "PeeksInFlight", .kind = Kind::parallel_transfer};
   template <class C>
-  static void step(const C& c, const Lap& lap) {
+  static void step(const C& c, const Iteration& it) {
     MPI_Request request;
-    call::start_send(lap.send, c.count, c.type, c.right, message_tag, c.comm, &request);
-    peek(lap.send);
-    call::receive(lap.receive, c.count, c.type, c.left, message_tag, c.comm);
+    call::isend(it.send, c.count, c.type, c.right, message_tag, c.comm, &request);
+    peek(it.send);
+    call::recv(it.receive, c.count, c.type, c.left, message_tag, c.comm);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
 };

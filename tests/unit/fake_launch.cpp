@@ -143,7 +143,7 @@ class FakeTable final : public OpenTable {
   bool has_memory_for(const Point& point) const override { return every_rank(model_.has_memory, point); }
   Agreement& group() override { return group_; }
 
-  Opened open(const Point& point, std::int64_t) override {
+  OpenResult open(const Point& point, std::int64_t) override {
     world_.all().exchange(rank_.rank, numbered("open batch", point.bytes));
     ++rank_.batches;
     rank_.log.push_back(numbered("open", point.bytes));

@@ -326,12 +326,14 @@ TEST_CASE("options of IMB-MT that mean the same everywhere") {
   CHECK(parsed("-warmup 3").warm_up);
   CHECK_FALSE(parsed("-warmup 0").warm_up);
   CHECK(parsed("-repeat 20").settings.repetitions == 20);
-  CHECK(error_of("-stride 1") == "-stride: IMB-MPI1 has no benchmark for it; leave it out, or run IMB-MT");
-  CHECK(error_of("-count 8") == "-count: IMB-MPI1 has no benchmark for it; give -msgsize, or run IMB-MT");
+  CHECK(error_of("-stride 1") ==
+        "-stride: IMB-MPI1 has no benchmark that uses it; leave it out, or run IMB-MT");
+  CHECK(error_of("-count 8") ==
+        "-count: IMB-MPI1 has no benchmark that uses it; give -msgsize, or run IMB-MT");
   CHECK(error_of("-datatype int") ==
-        "-datatype: IMB-MPI1 has no benchmark for it; give -data_type, or run IMB-MT");
+        "-datatype: IMB-MPI1 has no benchmark that uses it; give -data_type, or run IMB-MT");
   CHECK(error_of("-barrier on") ==
-        "-barrier: IMB-MPI1 has no benchmark for it; give -imb_barrier, or run IMB-MT");
+        "-barrier: IMB-MPI1 has no benchmark that uses it; give -imb_barrier, or run IMB-MT");
 }
 
 TEST_CASE("on and off have several words") {
@@ -351,7 +353,7 @@ TEST_CASE("options about output") {
   CHECK(parsed("-mbyte 1e6").bytes_per_megabyte == 1e6);
   CHECK(parsed("-mbyte 1048576").bytes_per_megabyte == 1048576);
   CHECK(error_of("-mbyte 0") == "-mbyte: \"0\" is below the minimum, 1 byte; for example: -mbyte 1e6");
-  CHECK(error_of("-json f -dumpfile f") == "-json and -dumpfile name the same file, f; give them one each");
+  CHECK(error_of("-json f -dumpfile f") == "-json and -dumpfile name the same file, f; use different files");
   CHECK(error_of("-json f -dumpfile ./x/../f").starts_with("-json and -dumpfile name the same file"));
 }
 
@@ -594,8 +596,8 @@ TEST_CASE("the example of every option is a command line that parses") {
                                {.name = "Alltoallv", .access = Access::file},
                                {.name = "PingPongSpecificSource", .access = Access::file}};
   const Program messages{"IMB-MPI1", "MPI-1 part", others};
-  const Program io{"IMB-IO", "MPI-IO part", on_files, defaults_of_files, true};
-  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, defaults_of_pairs};
+  const Program io{"IMB-IO", "MPI-IO part", on_files, file_defaults, true};
+  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, pair_defaults};
   static constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
   const Program neighborhoods{"IMB-MPI1", "MPI-1 part", neighbors};
   constexpr Spec one_sided[] = {{.name = "Unidir_put", .access = Access::passive_target}};
@@ -605,9 +607,9 @@ TEST_CASE("the example of every option is a command line that parses") {
   constexpr Spec in_parts[] = {{.name = "Partitioned_PingPong", .partitioned = true}};
   const Program parts{"IMB-MPI4", "MPI-4 part", in_parts};
   constexpr Spec by_threads[] = {{.name = "PingPongMT", .kind = Kind::parallel_transfer, .threaded = true}};
-  const Program threads{"IMB-MT", "MT part", by_threads, defaults_of_threads};
+  const Program threads{"IMB-MT", "MT part", by_threads, thread_defaults};
   constexpr Spec in_rounds[] = {{.name = "Pair_Latency", .in_rounds = true}};
-  const Program fabric{"IMB-FABRIC", "IMB-FABRIC part", in_rounds, defaults_of_fabrics};
+  const Program fabric{"IMB-FABRIC", "IMB-FABRIC part", in_rounds, fabric_defaults};
   constexpr Spec overlapped[] = {{.name = "Ibcast", .overlap = Overlap::matched}};
   const Program loaded{"IMB-NBC", "MPI-NBC part", overlapped};
   std::istringstream help(help_text(messages, "all"));
@@ -643,7 +645,7 @@ TEST_CASE("the example of every option is a command line that parses") {
 }
 
 TEST_CASE("IMB-P2P has standards and options of its own") {
-  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, defaults_of_pairs};
+  const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, pair_defaults};
   const auto given = [&](const char* line) {
     Files none;
     return parse(pairs, words(line), 8, none.reader());
@@ -706,7 +708,7 @@ TEST_CASE("-send_mode is for components with a benchmark for it") {
   CHECK(given(sending, "") == SendMode::standard);
   CHECK(given(sending, "-send_mode BUFFERED") == SendMode::buffered);
   CHECK_THROWS_WITH(given(other, "-send_mode buffered"),
-                    "-send_mode: IMB-NBC has no benchmark for it; leave it out");
+                    "-send_mode: IMB-NBC has no benchmark that uses it; leave it out");
   CHECK_THROWS_WITH(given(sending, "-send_mode ready"),
                     "-send_mode: \"ready\" is not one of standard, synchronous, buffered; for example: "
                     "-send_mode synchronous");
@@ -772,7 +774,7 @@ TEST_CASE("-sync_mode is for components with one-sided transfers, and active tar
         "-sync_mode lock: a mode of passive targets; IMB-EXT has active ones: give fence or pscw, or run "
         "IMB-RMA");
   CHECK(mistake(program, "-sync_mode fence") ==
-        "-sync_mode: IMB-MPI1 has no benchmark for it; leave it out, or run IMB-EXT or IMB-RMA");
+        "-sync_mode: IMB-MPI1 has no benchmark that uses it; leave it out, or run IMB-EXT or IMB-RMA");
   CHECK(mistake(rma_program, "-sync_mode none") ==
         "-sync_mode: \"none\" is not one of standard, fence, pscw, lock, lock_all, flush, flush_local; for "
         "example: -sync_mode lock");
@@ -785,7 +787,7 @@ TEST_CASE("pairs that so many processes do not make are refused with what to do"
   const auto mistake = [&](const char* option, int processes) -> std::string {
     const bool threaded = std::string_view(option) == "-stride";
     const Program program{threaded ? "IMB-MT" : "IMB-P2P", "part", specs,
-                          threaded ? defaults_of_threads : defaults_of_pairs};
+                          threaded ? thread_defaults : pair_defaults};
     for (const std::string number : {"1", "9"}) {
       try {
         parse(program, std::vector<std::string>{option, number}, processes, Files{}.reader());
@@ -795,11 +797,11 @@ TEST_CASE("pairs that so many processes do not make are refused with what to do"
     }
     return "none";
   };
-  CHECK(mistake("-pairs", 1) == "-pairs 1: 1 process makes no pair; launch at least 2 processes");
-  CHECK(mistake("-stride", 1) == "-stride 1: 1 process makes no pair; launch at least 2 processes");
+  CHECK(mistake("-pairs", 1) == "-pairs 1: needs at least 2 processes");
+  CHECK(mistake("-stride", 1) == "-stride 1: needs at least 2 processes");
   CHECK(mistake("-pairs", 3) == "-pairs 9: 3 processes make 1 pair; give at most 1");
   CHECK(mistake("-pairs", 5) == "-pairs 9: 5 processes make 2 pairs; give at most 2");
-  CHECK(mistake("-stride", 2) == "-stride 9: no pair of 2 processes is so far apart; give at most 1");
+  CHECK(mistake("-stride", 2) == "-stride 9: no two of 2 ranks are that far apart; give at most 1");
   CHECK((mistake("-pairs", 18) == "none" && mistake("-stride", 10) == "none"));
 }
 
@@ -846,9 +848,9 @@ TEST_CASE("options that no selected benchmark can use are refused") {
   constexpr Spec message[] = {{.name = "PingPong"}};
   const Program messages{"IMB-X", "a part", message, {}, false, suite};
   CHECK(mistake(messages, "-in_place on") ==
-        "-in_place: IMB-X has no benchmark for it; leave it out, or run IMB-MPI1");
+        "-in_place: IMB-X has no benchmark that uses it; leave it out, or run IMB-MPI1");
   CHECK(mistake(messages, "-info a=b") ==
-        "-info: IMB-X has no benchmark for it; leave it out, or run IMB-EXT, IMB-RMA or IMB-IO");
+        "-info: IMB-X has no benchmark that uses it; leave it out, or run IMB-EXT, IMB-RMA or IMB-IO");
 }
 
 TEST_CASE("options of IMB that no selected benchmark can use are noted") {
@@ -859,7 +861,7 @@ TEST_CASE("options of IMB that no selected benchmark can use are noted") {
         Strings{"-root_shift: no effect on the selected benchmarks",
                 "-red_data_type: no effect on the selected benchmarks"});
   CHECK(parsed("-aggregate_mode aggregate").warnings ==
-        Strings{"-aggregate_mode: no effect; IMB-MPI1 has no benchmark for it"});
+        Strings{"-aggregate_mode: no effect; IMB-MPI1 has no benchmark that uses it"});
   // The default holds without the option, too.
   CHECK(parsed("-aggregate_mode multi -window_size 256 -root_shift on Barrier").warnings.empty());
 }
@@ -944,21 +946,21 @@ TEST_CASE("help shows the defaults of the component") {
   ends({}, "npmin", "2");
   ends({}, "msglog", "0:22");
   ends({}, "window_size", "256");
-  ends(defaults_of_files, "iter", "50,16,10,dynamic");
-  ends(defaults_of_files, "npmin", "1");
-  ends(defaults_of_files, "msglog", "0:24");
-  ends(defaults_of_pairs, "iter", "100000,800,100,dynamic");
-  ends(defaults_of_pairs, "npmin", "all processes");
-  ends(defaults_of_threads, "window_size", "64");
-  ends(defaults_of_threads, "data_type", "int");
-  ends(defaults_of_threads, "red_data_type", "int");
-  ends(defaults_of_threads, "msglog", "lengths of -count");
+  ends(file_defaults, "iter", "50,16,10,dynamic");
+  ends(file_defaults, "npmin", "1");
+  ends(file_defaults, "msglog", "0:24");
+  ends(pair_defaults, "iter", "100000,800,100,dynamic");
+  ends(pair_defaults, "npmin", "all processes");
+  ends(thread_defaults, "window_size", "64");
+  ends(thread_defaults, "data_type", "int");
+  ends(thread_defaults, "red_data_type", "int");
+  ends(thread_defaults, "msglog", "lengths of -count");
   CHECK(topic({}, "PingPong").starts_with("PingPong\n  Time of half a round trip.\n  collective: "));
 }
 
 TEST_CASE("IMB-IO has standards and options of its own") {
   constexpr Spec writes[] = {{.name = "S_Write_Indv", .access = Access::file}};
-  const Program io{"IMB-IO", "MPI-IO part", writes, defaults_of_files, true};
+  const Program io{"IMB-IO", "MPI-IO part", writes, file_defaults, true};
   const auto given = [](const Program& program, const char* line, int world = 8) {
     Files none;
     return parse(program, words(line), world, none.reader());
@@ -971,7 +973,7 @@ TEST_CASE("IMB-IO has standards and options of its own") {
     }
     return std::string("none");
   };
-  CHECK(given(io, "").settings == defaults_of_files.settings);
+  CHECK(given(io, "").settings == file_defaults.settings);
   CHECK(settings_that_differ(given(io, "")).empty());
   CHECK(settings_that_differ(given(io, "-iter 1000,40,100")) ==
         Strings{"MSGSPERSAMPLE=1000", "MSGS_NONAGGR=100", "OVERALL_VOL=41943040"});

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Spec catalog[] = {{.name = "Pair_Latency", .in_rounds = true},
                             {.name = "Pair_Bandwidth", .message_rate = true, .in_rounds = true}};
-constexpr Program program{"IMB-FABRIC", "IMB-FABRIC part", catalog, defaults_of_fabrics};
+constexpr Program program{"IMB-FABRIC", "IMB-FABRIC part", catalog, fabric_defaults};
 
 Options parsed(const std::string& line, const std::string& rounds = "") {
   std::istringstream stream(line);

@@ -171,10 +171,10 @@ TEST_CASE("long words of the command line are cut in errors") {
 TEST_CASE("two outputs in one file, whatever the path") {
   CHECK(error_with("-json x -dumpfile y", {}) == "no error");
   CHECK(error_with("-json x -dumpfile x", {}) ==
-        "-json and -dumpfile name the same file, x; give them one each");
+        "-json and -dumpfile name the same file, x; use different files");
   CHECK(error_with("-json x -dumpfile link/../x", {}) == "no error");  // the link may lead anywhere
   CHECK(error_with("-json x -dumpfile /here/x", {"x", "/here/x"}) ==
-        "-json and -dumpfile name the same file, x; give them one each");
+        "-json and -dumpfile name the same file, x; use different files");
   CHECK(error_with("-json x", {"x"}) == "no error");
 }
 

@@ -138,10 +138,9 @@ TEST_CASE("a driver that cannot be initialized gives its reason") {
 
 TEST_CASE("facts of a GPU") {
   Driver().reset();
-  CHECK(open_cuda_device(names, 2)->facts() == DeviceFacts{DeviceApi::cuda, 2, "GPU 42", "12.8",
-                                                           "0000:17:00.0", std::int64_t{1} << 37, 1 << 25,
-                                                           true, false});
-  CHECK(open_hip_device(names, 2)->facts() == DeviceFacts{DeviceApi::hip, 2, "Accelerator", "6.3.42134",
+  CHECK(open_cuda_device(names, 2)->facts() == DeviceFacts{GpuApi::cuda, 2, "GPU 42", "12.8", "0000:17:00.0",
+                                                           std::int64_t{1} << 37, 1 << 25, true, false});
+  CHECK(open_hip_device(names, 2)->facts() == DeviceFacts{GpuApi::rocm, 2, "Accelerator", "6.3.42134",
                                                           "0000:c1:00.0", std::int64_t{1} << 36, 1 << 23,
                                                           false, true});
 }

@@ -116,7 +116,7 @@ TEST_CASE("an I/O portion is divided without gap or overlap") {
 }
 
 TEST_CASE("how often, on how many processes, with how much memory") {
-  const Settings& settings = defaults_of_files.settings;
+  const Settings& settings = file_defaults.settings;
   const auto most = [&](Transfers transfers) { return most_repetitions(settings, common, transfers); };
   CHECK(most(Transfers::aggregate) == 50);
   CHECK(most(Transfers::non_aggregate) == 10);
@@ -124,7 +124,7 @@ TEST_CASE("how often, on how many processes, with how much memory") {
   CHECK(planned_repetitions(settings, 50, IterationPolicy::dynamic, 64 * mebibyte, 2) == 1);
   CHECK(process_counts(single, 8, 1) == std::vector<int>{1});
   CHECK(process_counts(single, 1, 1) == std::vector<int>{1});
-  CHECK(process_counts(common, 5, defaults_of_files.min_processes) == std::vector<int>{1, 2, 4, 5});
+  CHECK(process_counts(common, 5, file_defaults.min_processes) == std::vector<int>{1, 2, 4, 5});
   // Of the portion each process holds its share, and only on the side it needs.
   const Geometry geometry = plan_geometry(common, 10, 4, {}, std::nullopt);
   CHECK(geometry.send.total == 3);

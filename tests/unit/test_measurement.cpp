@@ -46,9 +46,9 @@ TEST_CASE("extremes are over the threads of all ranks, and name both") {
 
 TEST_CASE("the wait for a turn is that of each thread's slowest rank") {
   const Row row = only_row(table_of(allreduce, 2, 2, 2), {.seconds = {3, 9, 5, 8}, .waiting = {1, 2, 3, 4}});
-  CHECK(row.of_threads == std::vector<double>{5, 9});
-  CHECK(row.waiting_of_threads == std::vector<double>{3, 2});
-  CHECK(only_row(table_of(allreduce, 2, 2, 2), {.seconds = {3, 9, 5, 8}}).waiting_of_threads.empty());
+  CHECK(row.thread_seconds == std::vector<double>{5, 9});
+  CHECK(row.thread_waiting == std::vector<double>{3, 2});
+  CHECK(only_row(table_of(allreduce, 2, 2, 2), {.seconds = {3, 9, 5, 8}}).thread_waiting.empty());
 }
 
 TEST_CASE("threads that took no part do not count") {

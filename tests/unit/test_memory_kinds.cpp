@@ -11,7 +11,7 @@
 #include "cli/command_line.h"
 #include "device/driver.h"
 #include "memory/memory.h"
-#include "model/gpu_support.h"
+#include "model/mpi_products.h"
 #include "plan/exclusions.h"
 
 using namespace openimb;
@@ -24,7 +24,7 @@ constexpr Spec catalog[] = {
 };
 constexpr Spec files[] = {{.name = "S_Read_Expl", .access = Access::file}};
 constexpr Program program{"IMB-NBC", "", catalog};
-constexpr Program of_files{"IMB-IO", "", files, defaults_of_files, true};
+constexpr Program of_files{"IMB-IO", "", files, file_defaults, true};
 
 Options parsed(const std::string& line, const Program& of = program) {
   std::istringstream stream(line);
@@ -238,8 +238,22 @@ TEST_CASE("whether an MPI handles memory of GPUs") {
   CHECK(answer({.library = "CRAY MPICH version 8.1"}) == "yes: MPICH_GPU_SUPPORT_ENABLED=1: ");
   CHECK(answer({.library = "MPICH Version: 5.0.2", .call = call, .supported = true}) ==
         "no: MPIR_CVAR_ENABLE_GPU=0: set MPIR_CVAR_ENABLE_GPU=1");
-  CHECK(handles_gpus_in_part("Open MPI v5.0.7"));
-  CHECK_FALSE(handles_gpus_in_part("MPICH Version: 5.0.2"));
+  CHECK(supports_gpus_in_part("Open MPI v5.0.7"));
+  CHECK_FALSE(supports_gpus_in_part("MPICH Version: 5.0.2"));
+}
+
+TEST_CASE("MPI products: calls that hang, variables without effect") {
+  CHECK(hang_reason("Psend_init", "Open MPI v5.0.11, package: x") ==
+        "this MPI, Open MPI 5.0, hangs in partitioned communication");
+  CHECK(hang_reason("Psend_init", "Open MPI v6.0.0").empty());
+  CHECK(hang_reason("Send", "Open MPI v5.0.11").empty());
+  CHECK(is_read_in_init_only("MPIR_CVAR_CH4_NETMOD"));
+  CHECK_FALSE(is_read_in_init_only("CH4_NETMOD"));
+  CHECK_FALSE(is_read_in_init_only("MPIR_CVAR_BCAST_INTRA_ALGORITHM"));
+  CHECK(required_switch("coll_tuned_bcast_algorithm") == "coll_tuned_use_dynamic_rules");
+  CHECK(required_switch("coll_tuned_use_dynamic_rules").empty());
+  CHECK(device_switch("MPIR_CVAR_BCAST_INTRA_ALGORITHM") == "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE");
+  CHECK(device_switch("MPIR_CVAR_BCAST_MIN_PROCS").empty());
 }
 
 TEST_CASE("an MPI is asked for its own settings only") {

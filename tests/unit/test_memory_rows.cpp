@@ -51,7 +51,7 @@ RunFacts facts_with_gpu() {
   facts.gpus = {{.host = "node1",
                  .index = 1,
                  .name = "Example GPU",
-                 .api = "cuda",
+                 .api = GpuApi::cuda,
                  .driver = "12.8",
                  .bus_address = "0000:17:00.0",
                  .ranks = {0, 2}}};

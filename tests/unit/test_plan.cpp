@@ -222,7 +222,7 @@ TEST_CASE("policies") {
 TEST_CASE("repetitions fit into the time") {
   Settings settings;
   const auto fitting = [&](IterationPolicy policy, double seconds) {
-    return within_time(settings, policy, 1000, seconds, 4);
+    return repetitions_in_time(settings, policy, 1000, seconds, 4);
   };
   CHECK(fitting(IterationPolicy::dynamic, 0.001) == 1000);
   CHECK(fitting(IterationPolicy::dynamic, 0) == 1000);

@@ -63,7 +63,7 @@ std::string records_of(const std::function<void(Reporter&)>& use,
 }
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
-constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
+constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .messages_per_process = 2};
 constexpr Spec uniband{
     .name = "Uniband", .kind = Kind::parallel_transfer, .table = &tables::rate, .message_rate = true};
 constexpr Spec allreduce{.name = "Allreduce", .kind = Kind::collective, .reduction = true};
@@ -265,7 +265,7 @@ TEST_CASE("the banner of IMB-IO") {
   facts.file_system = "lustre";
   facts.load_flops = 941170000;
   Options options;
-  options.settings = options.defaults.settings = defaults_of_files.settings;
+  options.settings = options.defaults.settings = file_defaults.settings;
   const auto text = [&] { return text_of([&](Reporter& out) { out.begin(facts, options); }); };
   CHECK(text().find("# Calling sequence was: \n\n# ./IMB-IO\n"
                     "\n"
@@ -944,8 +944,8 @@ void grouped_run(Reporter& out) {
   Row row = row_of(0.5, 0.625, 0.5625);
   row.slowest.rank = 3;
   row.slowest.thread = 1;
-  row.of_threads = {0.5e-6, 0.625e-6};
-  row.waiting_of_threads = {0.25e-6, 0.375e-6};
+  row.thread_seconds = {0.5e-6, 0.625e-6};
+  row.thread_waiting = {0.25e-6, 0.375e-6};
   row[Figure::time_avg] = std::nan("");
   out.row(groups, one_row(0, 100, row));
   out.end(ended(1, 0, 0));
@@ -1015,8 +1015,8 @@ void file_run(Reporter& out) {
   facts.file_system = "lustre";
   facts.load_flops = 4e9;
   Options options;
-  options.defaults = defaults_of_files;
-  options.settings = defaults_of_files.settings;
+  options.defaults = file_defaults;
+  options.settings = file_defaults.settings;
   options.file = "/scratch";
   options.file_sync = FileSync::never;
   out.begin(facts, options);
@@ -1212,8 +1212,8 @@ void overlap_in_passes(Reporter& out) {
   table.grouping.threads = 2;
   Row row = overlapped_row();
   row.slowest.thread = 1;
-  row.of_threads = {1.5e-6, 2e-6};
-  row.waiting_of_threads = {0.5e-6, 1e-6};
+  row.thread_seconds = {1.5e-6, 2e-6};
+  row.thread_waiting = {0.5e-6, 1e-6};
   row.drop(OverPasses::dropped);
   for (row.group = 0; row.group < 2; ++row.group) sample_of(out, table, 0, 8, row);
   row.passes = SampleStatistics{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};
@@ -1260,14 +1260,14 @@ void thread_run(Reporter& out) {
   facts.component = "MT";
   facts.quirks = {};
   facts.part = "MT part";
-  facts.heads = Heads::threads;
+  facts.style = OutputStyle::threads;
   facts.thread_level = "MPI_THREAD_SERIALIZED";
   facts.command_line = {"./IMB-MT",   "-threads",   "2",        "-thread_level",
                         "serialized", "PingPongMT", "UniBandMT"};
   facts.benchmarks = {"PingPongMT", "UniBandMT"};
   Options options;
-  options.defaults = defaults_of_threads;
-  options.settings = defaults_of_threads.settings;
+  options.defaults = thread_defaults;
+  options.settings = thread_defaults.settings;
   options.thread_level = ThreadLevel::serialized;
   options.threads.count = 2;
   options.data.type = options.reduction.type = DataType::integer;
@@ -1278,8 +1278,8 @@ void thread_run(Reporter& out) {
     table.grouping.threads = 2;
     row.slowest.rank = 1;
     row.slowest.thread = 1;
-    row.of_threads = {row[Figure::time_avg], row[Figure::time_max]};
-    row.waiting_of_threads = {row[Figure::time_min] / 2, row[Figure::time_max] / 2};
+    row.thread_seconds = {row[Figure::time_avg], row[Figure::time_max]};
+    row.thread_waiting = {row[Figure::time_min] / 2, row[Figure::time_max] / 2};
     out.open_table(table);
     out.row(table, one_row(64, 1000, row));
   };
@@ -1372,7 +1372,7 @@ void pairs_run(Reporter& out) {
   facts.component = "P2P";
   facts.quirks = {};
   facts.part = "IMB-P2P part";
-  facts.heads = Heads::pairs;
+  facts.style = OutputStyle::pairs;
   facts.command_line = {"./IMB-P2P", "-seed", "7",        "-halo", "2,corners",
                         "-pairs",    "1",     "Birandom", "Halo",  "Multi_pair"};
   facts.benchmarks = {"Birandom", "Halo", "Multi_pair"};
@@ -1411,7 +1411,7 @@ void fabric_run(Reporter& out) {
   facts.component = "FABRIC";
   facts.quirks = {};
   facts.part = "IMB-FABRIC part";
-  facts.heads = Heads::rounds;
+  facts.style = OutputStyle::rounds;
   facts.command_line = {"./IMB-FABRIC", "-check", "-endpoint", "core", "-msgsize", "8", "Pair_Latency"};
   facts.benchmarks = {"Pair_Latency"};
   facts.ranks.assign(4, {"node1", "0"});
@@ -1457,7 +1457,7 @@ void gpu_run(Reporter& out) {
   facts.gpus = {{.host = "node1",
                  .index = 1,
                  .name = "Example GPU",
-                 .api = "cuda",
+                 .api = GpuApi::cuda,
                  .driver = "12.8",
                  .bus_address = "0000:17:00.0",
                  .memory_bytes = gibibyte,

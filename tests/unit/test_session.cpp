@@ -19,7 +19,7 @@ constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time
 constexpr Spec bcast{.name = "Bcast", .rooted = true, .shares_buffer = true};
 constexpr Spec uniband{
     .name = "Uniband", .kind = Kind::parallel_transfer, .table = &tables::rate, .message_rate = true};
-constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
+constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .messages_per_process = 2};
 constexpr Spec barrier{
     .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
 

@@ -29,7 +29,7 @@ constexpr Spec bandwidth{.name = "Pair_Bandwidth",
 
 Options options_of(std::vector<int> ranks, std::size_t benchmarks = 1) {
   Options options = small_options(benchmarks);
-  options.defaults = defaults_of_fabrics;
+  options.defaults = fabric_defaults;
   options.lengths = {8};
   options.fabric = FabricOptions{.listed = {}, .ranks = std::move(ranks)};
   return options;

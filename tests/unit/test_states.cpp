@@ -72,7 +72,8 @@ TEST_CASE("two states are found") {
       CHECK(std::abs(each.states[0].share - 0.6) < 0.03);
       CHECK(std::abs(each.states[1].dwell - 40) < 3);
       int wrong = 0;
-      for (int i = 0; i < probes; ++i) wrong += each.of_probe[static_cast<std::size_t>(i)] != int{slow(i)};
+      for (int i = 0; i < probes; ++i)
+        wrong += each.state_by_probe[static_cast<std::size_t>(i)] != int{slow(i)};
       CHECK(wrong <= 2);
     }
   }
@@ -99,5 +100,5 @@ TEST_CASE("few probes say nothing about states") {
   const std::vector<double> few{1, 1, 1, 3, 3, 3};
   const MachineStates found = find_states(few);
   REQUIRE(found.states.size() == 1);
-  CHECK(found.of_probe == std::vector<int>(few.size(), 0));
+  CHECK(found.state_by_probe == std::vector<int>(few.size(), 0));
 }

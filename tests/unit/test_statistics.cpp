@@ -13,13 +13,13 @@ using namespace openimb;
 namespace {
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5};
-constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .turnover = 2};
+constexpr Spec sendrecv{.name = "Sendrecv", .kind = Kind::parallel_transfer, .messages_per_process = 2};
 constexpr Spec uniband{
     .name = "Uniband", .kind = Kind::parallel_transfer, .table = &tables::rate, .message_rate = true};
 constexpr Spec biband{.name = "Biband",
                       .kind = Kind::parallel_transfer,
                       .table = &tables::rate,
-                      .turnover = 2,
+                      .messages_per_process = 2,
                       .message_rate = true};
 constexpr Spec bcast{.name = "Bcast", .rooted = true};
 constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronization};

@@ -35,13 +35,13 @@ TEST_CASE("the type of a file system is that of the innermost mount point") {
 
 TEST_CASE("why a folder cannot take files") {
   const Folder folder;
-  CHECK(why_not_writable(folder.path().string()).empty());
-  CHECK(why_not_writable(folder / "missing") == "no such folder");
-  CHECK(why_not_writable(folder.file("file")) == "not a folder");
+  CHECK(write_error(folder.path().string()).empty());
+  CHECK(write_error(folder / "missing") == "no such folder");
+  CHECK(write_error(folder.file("file")) == "not a folder");
   if (geteuid() != 0) {
     fs::create_directory(folder.path() / "fixed");
     fs::permissions(folder.path() / "fixed", fs::perms::owner_read | fs::perms::owner_exec);
-    CHECK(why_not_writable(folder / "fixed") == "Permission denied");
+    CHECK(write_error(folder / "fixed") == "Permission denied");
     fs::permissions(folder.path() / "fixed", fs::perms::owner_all);
   }
 }

@@ -25,7 +25,7 @@ constexpr Spec pingpong{
 constexpr Spec uniband{.name = "UniBandMT",
                        .kind = Kind::parallel_transfer,
                        .table = &tables::message,
-                       .turnover = 2,
+                       .messages_per_process = 2,
                        .threaded = true,
                        .message_rate = true};
 constexpr Spec barrier{.name = "BarrierMT",
@@ -60,7 +60,7 @@ std::vector<std::unique_ptr<Batch>> members(std::initializer_list<double> second
 
 Options parsed(const std::vector<std::string>& words, int world = 4) {
   static constexpr Spec catalog[] = {pingpong, uniband, barrier};
-  const Program program{"IMB-MT", "MT part", catalog, defaults_of_threads};
+  const Program program{"IMB-MT", "MT part", catalog, thread_defaults};
   return parse(program, words, world, {});
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a batch of threads takes as long as the slowest, and has the time of 
   int met = 0;
   TeamBatch batch(team, members({2, 5, 3}), nullptr, [&] { ++met; });
   CHECK(batch.run(10, Timing::total, {}) == 50);
-  const auto each = batch.of_threads();
+  const auto each = batch.thread_seconds();
   CHECK(std::vector(each.begin(), each.end()) == std::vector<double>{20, 50, 30});
   std::vector<double> samples(2);
   batch.run(2, Timing::every_repetition, samples);
@@ -250,7 +250,7 @@ TEST_CASE("a rate is of messages by the mean, a throughput by the slowest") {
   const Measurement found = measurement_of(table, 64, 10, 4, {.seconds = {8, 16, 24, 32}});
   const Row& row = found.rows.at(0);
   CHECK((row[Figure::time_min] == 1 && row[Figure::time_max] == 4 && row[Figure::time_avg] == 2.5));
-  CHECK(row.of_threads == std::vector<double>{3, 4});
+  CHECK(row.thread_seconds == std::vector<double>{3, 4});
   CHECK(row[Figure::messages_per_second] == Approx(2 / 2.5));
   CHECK(row[Figure::bytes_per_second] == 16);
 }
@@ -287,6 +287,6 @@ TEST_CASE("a length whose threads need more than every number is out of memory")
 
 TEST_CASE("of one thread there are no times of threads") {
   const Row row = measurement_of(table_of(pingpong, 2, 1), 8, 10, 4, {.seconds = {2, 4}}).rows.at(0);
-  CHECK((row[Figure::time_max] == 2 && row.of_threads.empty()));
+  CHECK((row[Figure::time_max] == 2 && row.thread_seconds.empty()));
   CHECK(row[Figure::bytes_per_second] == 4);
 }

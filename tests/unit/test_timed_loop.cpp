@@ -15,14 +15,14 @@ struct FakeClock {
 };
 
 struct Seen {
-  std::vector<Lap> laps;
+  std::vector<Iteration> iterations;
   std::vector<double> costs;  // seconds of repetition i, used in turn
 };
 
 struct Pattern : LoopBase {
-  static void step(Seen* const& seen, const Lap& lap) {
-    clock_now += seen->costs[seen->laps.size() % seen->costs.size()];
-    seen->laps.push_back(lap);
+  static void step(Seen* const& seen, const Iteration& it) {
+    clock_now += seen->costs[seen->iterations.size() % seen->costs.size()];
+    seen->iterations.push_back(it);
   }
 };
 
@@ -31,23 +31,23 @@ struct Pattern : LoopBase {
 TEST_CASE("the average mode reports what the repetitions took together") {
   clock_now = 100;
   Seen seen{{}, {1.0, 3.0}};
-  const double total = drive<Pattern, FakeClock>(&seen, Laps<false, false>({}), 4, Total{});
+  const double total = drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 4, Total{});
   CHECK(total == 8.0);
-  CHECK(seen.laps.size() == 4);
+  CHECK(seen.iterations.size() == 4);
 }
 
 TEST_CASE("zero repetitions take no time") {
   Seen seen{{}, {1.0}};
-  CHECK(drive<Pattern, FakeClock>(&seen, Laps<false, false>({}), 0, Total{}) == 0.0);
-  CHECK(seen.laps.empty());
+  CHECK(drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 0, Total{}) == 0.0);
+  CHECK(seen.iterations.empty());
 }
 
 TEST_CASE("every repetition's own time is kept, and they add up to the total") {
   clock_now = 7;
   Seen seen{{}, {1.0, 2.0, 4.0}};
   std::vector<double> samples(3);
-  const double total =
-      drive<Pattern, FakeClock>(&seen, Laps<false, false>({}), 3, EveryRepetition<FakeClock>{samples.data()});
+  const double total = drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 3,
+                                                 EveryRepetition<FakeClock>{samples.data()});
   CHECK(samples == std::vector<double>{1.0, 2.0, 4.0});
   CHECK(total == 7.0);
 }
@@ -57,8 +57,9 @@ TEST_CASE("a synchronized batch leaves the barrier out of the time") {
   Seen seen{{}, {1.0, 2.0}};
   std::vector<double> samples(2);
   const auto barrier = [] { clock_now += 50; };
-  const double total = drive<Pattern, FakeClock>(
-      &seen, Laps<false, false>({}), 2, Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier});
+  const double total =
+      drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 2,
+                                Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier});
   CHECK(samples == std::vector<double>{1.0, 2.0});
   CHECK(total == 3.0);
 }
@@ -66,25 +67,26 @@ TEST_CASE("a synchronized batch leaves the barrier out of the time") {
 TEST_CASE("buffers step through their slots and wrap, the root goes round") {
   char send[64], receive[64];
   Seen seen{{}, {0.0}};
-  const LapPlan plan{.first = {send, receive, 0},
-                     .send_stride = 16,
-                     .receive_stride = 8,
-                     .slots = 3,
-                     .ranks = 2,
-                     .root_step = 1};
-  drive<Pattern, FakeClock>(&seen, Laps<true, true>(plan), 5, Total{});
+  const IterationPlan plan{.first = {send, receive, 0},
+                           .send_stride = 16,
+                           .receive_stride = 8,
+                           .slots = 3,
+                           .ranks = 2,
+                           .root_step = 1};
+  drive<Pattern, FakeClock>(&seen, Iterations<true, true>(plan), 5, Total{});
   const std::vector<int> slots{0, 1, 2, 0, 1}, roots{0, 1, 0, 1, 0};
   for (int i = 0; i < 5; ++i) {
-    CHECK(seen.laps[i].send == send + 16 * slots[i]);
-    CHECK(seen.laps[i].receive == receive + 8 * slots[i]);
-    CHECK(seen.laps[i].root == roots[i]);
+    CHECK(seen.iterations[i].send == send + 16 * slots[i]);
+    CHECK(seen.iterations[i].receive == receive + 8 * slots[i]);
+    CHECK(seen.iterations[i].root == roots[i]);
   }
 }
 
 TEST_CASE("a root that does not shift stays") {
   Seen seen{{}, {0.0}};
-  drive<Pattern, FakeClock>(&seen, Laps<false, true>({.first = {}, .ranks = 3, .root_step = 0}), 4, Total{});
-  for (const Lap& lap : seen.laps) CHECK(lap.root == 0);
+  drive<Pattern, FakeClock>(&seen, Iterations<false, true>({.first = {}, .ranks = 3, .root_step = 0}), 4,
+                            Total{});
+  for (const Iteration& it : seen.iterations) CHECK(it.root == 0);
 }
 
 namespace {
@@ -92,7 +94,7 @@ namespace {
 struct Completing : Pattern {
   static void close(Seen* const& seen) {
     clock_now += 10;
-    seen->laps.push_back({.root = -1});
+    seen->iterations.push_back({.root = -1});
   }
 };
 
@@ -101,20 +103,20 @@ struct Completing : Pattern {
 TEST_CASE("each repetition is completed, or in aggregate mode all of them at the end") {
   clock_now = 0;
   Seen each{{}, {1.0}};
-  CHECK(drive<Completing, FakeClock>(&each, Laps<false, false>({}), 3, Total{}) == 33.0);
-  CHECK(each.laps.size() == 6);
-  CHECK(each.laps[1].root == -1);
+  CHECK(drive<Completing, FakeClock>(&each, Iterations<false, false>({}), 3, Total{}) == 33.0);
+  CHECK(each.iterations.size() == 6);
+  CHECK(each.iterations[1].root == -1);
   Seen all{{}, {1.0}};
-  CHECK(drive<Completing, FakeClock, true>(&all, Laps<false, false>({}), 3, Total{}) == 13.0);
-  CHECK(all.laps.size() == 4);
-  CHECK(all.laps[3].root == -1);
+  CHECK(drive<Completing, FakeClock, true>(&all, Iterations<false, false>({}), 3, Total{}) == 13.0);
+  CHECK(all.iterations.size() == 4);
+  CHECK(all.iterations[3].root == -1);
 }
 
 TEST_CASE("of aggregate repetitions timed one by one the last has the completion") {
   clock_now = 0;
   Seen seen{{}, {1.0, 2.0}};
   std::vector<double> samples(2);
-  const double total = drive<Completing, FakeClock, true>(&seen, Laps<false, false>({}), 2,
+  const double total = drive<Completing, FakeClock, true>(&seen, Iterations<false, false>({}), 2,
                                                           EveryRepetition<FakeClock>{samples.data()});
   CHECK(samples == std::vector<double>{1.0, 12.0});
   CHECK(total == 13.0);
@@ -123,56 +125,56 @@ TEST_CASE("of aggregate repetitions timed one by one the last has the completion
 TEST_CASE("the target's side steps through its window in step") {
   Seen seen{{}, {1.0}};
   char memory[64];
-  const LapPlan plan{.first = {.send = memory, .receive = memory, .remote = 100},
-                     .send_stride = 8,
-                     .receive_stride = 4,
-                     .remote_stride = 4,
-                     .slots = 2};
-  drive<Pattern, FakeClock>(&seen, Laps<true, false>(plan), 3, Total{});
-  CHECK(seen.laps[0].remote == 100);
-  CHECK(seen.laps[1].remote == 104);
-  CHECK(seen.laps[2].remote == 100);
+  const IterationPlan plan{.first = {.send = memory, .receive = memory, .remote = 100},
+                           .send_stride = 8,
+                           .receive_stride = 4,
+                           .remote_stride = 4,
+                           .slots = 2};
+  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 3, Total{});
+  CHECK(seen.iterations[0].remote == 100);
+  CHECK(seen.iterations[1].remote == 104);
+  CHECK(seen.iterations[2].remote == 100);
 }
 
 TEST_CASE("offsets in a file move on and never come back, whatever buffers do") {
   Seen seen{{}, {0.0}};
   char memory[4];
-  const LapPlan plan{
+  const IterationPlan plan{
       .first = {.send = memory, .offset = 5}, .send_stride = 2, .slots = 2, .offset_stride = 100};
-  drive<Pattern, FakeClock>(&seen, Laps<true, false, true>(plan), 4, Total{});
+  drive<Pattern, FakeClock>(&seen, Iterations<true, false, true>(plan), 4, Total{});
   for (std::int64_t i = 0; i < 4; ++i) {
-    const Lap& lap = seen.laps[static_cast<std::size_t>(i)];
-    CHECK(lap.offset == 5 + 100 * i);
-    CHECK(lap.send == memory + 2 * (i % 2));
+    const Iteration& it = seen.iterations[static_cast<std::size_t>(i)];
+    CHECK(it.offset == 5 + 100 * i);
+    CHECK(it.send == memory + 2 * (i % 2));
   }
 }
 
 TEST_CASE("each repetition is told in which slot it works") {
   Seen seen{{}, {0.0}};
   char memory[4];
-  const LapPlan plan{.first = {.send = memory}, .send_stride = 1, .slots = 3};
-  drive<Pattern, FakeClock>(&seen, Laps<true, false>(plan), 7, Total{});
-  for (std::size_t i = 0; i < 7; ++i) CHECK(seen.laps[i].slot == static_cast<std::int64_t>(i % 3));
+  const IterationPlan plan{.first = {.send = memory}, .send_stride = 1, .slots = 3};
+  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 7, Total{});
+  for (std::size_t i = 0; i < 7; ++i) CHECK(seen.iterations[i].slot == static_cast<std::int64_t>(i % 3));
   Seen still{{}, {0.0}};
-  drive<Pattern, FakeClock>(&still, Laps<false, false>(plan), 3, Total{});
-  for (const Lap& lap : still.laps) CHECK(lap.slot == 0);
+  drive<Pattern, FakeClock>(&still, Iterations<false, false>(plan), 3, Total{});
+  for (const Iteration& it : still.iterations) CHECK(it.slot == 0);
 }
 
 TEST_CASE("a plan says beforehand what the loop will work on") {
   char send[64], receive[64];
-  const LapPlan plan{.first = {.send = send, .receive = receive, .remote = 50},
-                     .send_stride = 16,
-                     .receive_stride = 8,
-                     .remote_stride = 4,
-                     .slots = 4};
+  const IterationPlan plan{.first = {.send = send, .receive = receive, .remote = 50},
+                           .send_stride = 16,
+                           .receive_stride = 8,
+                           .remote_stride = 4,
+                           .slots = 4};
   Seen seen{{}, {0.0}};
-  drive<Pattern, FakeClock>(&seen, Laps<true, false>(plan), 9, Total{});
-  for (const Lap& lap : seen.laps) {
-    const Lap planned = plan.at(lap.slot);
-    CHECK(planned.send == lap.send);
-    CHECK(planned.receive == lap.receive);
-    CHECK(planned.remote == lap.remote);
-    CHECK(planned.slot == lap.slot);
+  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 9, Total{});
+  for (const Iteration& it : seen.iterations) {
+    const Iteration planned = plan.at(it.slot);
+    CHECK(planned.send == it.send);
+    CHECK(planned.receive == it.receive);
+    CHECK(planned.remote == it.remote);
+    CHECK(planned.slot == it.slot);
   }
 }
 
@@ -185,8 +187,8 @@ struct Requests {
 
 // Owns something for a point: a view of it is handed to each step and each completion.
 struct Persistent : LoopBase {
-  static void step(Seen* const& seen, const Lap& lap, Requests* requests) {
-    Pattern::step(seen, lap);
+  static void step(Seen* const& seen, const Iteration& it, Requests* requests) {
+    Pattern::step(seen, it);
     ++requests->started;
   }
   static void close(Seen* const&, Requests* requests) {
@@ -198,14 +200,14 @@ struct Persistent : LoopBase {
 // Has calls that begin what others end.
 struct Locked : LoopBase {
   static void open(Seen* const&) { clock_now += 1000; }
-  static void step(Seen* const& seen, const Lap& lap) { Pattern::step(seen, lap); }
+  static void step(Seen* const& seen, const Iteration& it) { Pattern::step(seen, it); }
   static void close(Seen* const&) { clock_now += 10; }
 };
 
 // Owns something, and has nothing to complete.
 struct Started : LoopBase {
-  static void step(Seen* const& seen, const Lap& lap, Requests* requests) {
-    Pattern::step(seen, lap);
+  static void step(Seen* const& seen, const Iteration& it, Requests* requests) {
+    Pattern::step(seen, it);
     ++requests->started;
   }
 };
@@ -216,9 +218,10 @@ TEST_CASE("what a pattern prepared is the same object in every step and completi
   clock_now = 0;
   Seen seen{{}, {1.0}};
   Requests requests;
-  CHECK(drive<Persistent, FakeClock>(&seen, Laps<false, false>({}), 3, Total{}, &requests) == 33.0);
+  CHECK(drive<Persistent, FakeClock>(&seen, Iterations<false, false>({}), 3, Total{}, &requests) == 33.0);
   CHECK((requests.started == 3 && requests.completed == 3));
-  CHECK(drive<Persistent, FakeClock, true>(&seen, Laps<false, false>({}), 3, Total{}, &requests) == 13.0);
+  CHECK(drive<Persistent, FakeClock, true>(&seen, Iterations<false, false>({}), 3, Total{}, &requests) ==
+        13.0);
   CHECK((requests.started == 6 && requests.completed == 6));
 }
 
@@ -227,9 +230,9 @@ TEST_CASE("what begins a repetition is timed: with each, or once for all") {
   Seen seen{{}, {1.0}};
   std::vector<double> samples(3);
   const auto each = [&] { return EveryRepetition<FakeClock>{samples.data()}; };
-  CHECK(drive<Locked, FakeClock>(&seen, Laps<false, false>({}), 3, Total{}) == 3033.0);
-  CHECK(drive<Locked, FakeClock, true>(&seen, Laps<false, false>({}), 3, Total{}) == 1013.0);
-  drive<Locked, FakeClock, true>(&seen, Laps<false, false>({}), 3, each());
+  CHECK(drive<Locked, FakeClock>(&seen, Iterations<false, false>({}), 3, Total{}) == 3033.0);
+  CHECK(drive<Locked, FakeClock, true>(&seen, Iterations<false, false>({}), 3, Total{}) == 1013.0);
+  drive<Locked, FakeClock, true>(&seen, Iterations<false, false>({}), 3, each());
   CHECK(samples == std::vector<double>{1001.0, 1.0, 11.0});
 }
 
@@ -237,7 +240,7 @@ TEST_CASE("a pattern that prepared something need not have a completion") {
   clock_now = 0;
   Seen seen{{}, {1.0}};
   Requests requests;
-  CHECK(drive<Started, FakeClock>(&seen, Laps<false, false>({}), 2, Total{}, &requests) == 2.0);
+  CHECK(drive<Started, FakeClock>(&seen, Iterations<false, false>({}), 2, Total{}, &requests) == 2.0);
   CHECK((requests.started == 2 && requests.completed == 0));
 }
 
@@ -248,31 +251,31 @@ TEST_CASE("a synchronized batch of one by one completed repetitions times the co
   std::vector<double> samples(2);
   const auto barrier = [] { clock_now += 50; };
   const double total = drive<Persistent, FakeClock>(
-      &seen, Laps<false, false>({}), 2, Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier},
-      &requests);
+      &seen, Iterations<false, false>({}), 2,
+      Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier}, &requests);
   CHECK(samples == std::vector<double>{11.0, 12.0});
   CHECK(total == 23.0);
 }
 
 TEST_CASE("a batch goes on with the buffers and the root that are next") {
   char send[64] = {}, receive[64] = {};
-  LapPlan plan{.first = {.send = send, .receive = receive, .root = 1},
-               .send_stride = 8,
-               .receive_stride = 4,
-               .slots = 3,
-               .ranks = 4,
-               .root_step = 1,
-               .completed = 7};
-  Laps<true, true> laps(plan);
-  CHECK(laps.lap().slot == 1);
-  CHECK(laps.lap().send == send + 8);
-  CHECK(laps.lap().root == 0);
-  laps.advance();
-  laps.advance();
-  CHECK(laps.lap().slot == 0);
-  CHECK(laps.lap().send == send);
-  CHECK(laps.lap().receive == receive);
-  CHECK(laps.lap().root == 2);
+  IterationPlan plan{.first = {.send = send, .receive = receive, .root = 1},
+                     .send_stride = 8,
+                     .receive_stride = 4,
+                     .slots = 3,
+                     .ranks = 4,
+                     .root_step = 1,
+                     .completed = 7};
+  Iterations<true, true> iterations(plan);
+  CHECK(iterations.current().slot == 1);
+  CHECK(iterations.current().send == send + 8);
+  CHECK(iterations.current().root == 0);
+  iterations.advance();
+  iterations.advance();
+  CHECK(iterations.current().slot == 0);
+  CHECK(iterations.current().send == send);
+  CHECK(iterations.current().receive == receive);
+  CHECK(iterations.current().root == 2);
   plan.root_step = 0;
-  CHECK(Laps<true, true>(plan).lap().root == 1);
+  CHECK(Iterations<true, true>(plan).current().root == 1);
 }

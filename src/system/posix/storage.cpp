@@ -51,7 +51,7 @@ std::string file_system_type(const std::string& folder) {
   return type;
 }
 
-std::string why_no_files_in(const std::string& folder) {
+std::string creation_error(const std::string& folder) {
   return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 

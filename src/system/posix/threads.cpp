@@ -9,7 +9,7 @@
 
 namespace openimb::system {
 
-void without_signals(const std::function<void()>& make) {
+void block_signals_during(const std::function<void()>& make) {
   struct Blocked {
     sigset_t before{};
     Blocked() {

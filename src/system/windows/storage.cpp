@@ -37,7 +37,7 @@ std::string file_system_type(const std::string& folder) {
   return known ? type.data() : "";
 }
 
-std::string why_no_files_in(const std::string& folder) {
+std::string creation_error(const std::string& folder) {
   const HANDLE opened = open_existing(folder, FILE_ADD_FILE);
   if (opened == INVALID_HANDLE_VALUE) return error_text(GetLastError());
   CloseHandle(opened);

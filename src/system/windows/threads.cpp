@@ -5,7 +5,7 @@
 namespace openimb::system {
 
 // Handlers of console events have a thread of their own.
-void without_signals(const std::function<void()>& make) { make(); }
+void block_signals_during(const std::function<void()>& make) { make(); }
 
 namespace {
 constexpr int per_group = 64;

@@ -1,4 +1,4 @@
-#include "memory/of_device.h"
+#include "memory/gpu.h"
 
 #include <cstdint>
 #include <cstring>
@@ -9,7 +9,7 @@ namespace openimb {
 namespace {
 
 DeviceMemory device_kind(MemoryKind kind) {
-  if (on_device(kind)) return DeviceMemory::device;
+  if (is_device_memory(kind)) return DeviceMemory::device;
   return is_managed(kind) ? DeviceMemory::managed : DeviceMemory::pinned;
 }
 
@@ -39,9 +39,9 @@ class Allocation {
 };
 
 // Managed memory is written and read by the driver, too: pages that the processor touches move to the host.
-class MemoryOfDevice : public Memory {
+class GpuMemory : public Memory {
  public:
-  MemoryOfDevice(MemoryKind kind, std::byte* address, std::int64_t bytes, Device& device)
+  GpuMemory(MemoryKind kind, std::byte* address, std::int64_t bytes, Device& device)
       : kind_(kind), address_(address), bytes_(bytes), device_(device) {}
   MemoryKind kind() const override { return kind_; }
   std::byte* address() const override { return address_; }
@@ -70,13 +70,12 @@ class MemoryOfDevice : public Memory {
   Device& device_;
 };
 
-class OwnedMemoryOfDevice final : private Allocation, public MemoryOfDevice {
+class OwnedGpuMemory final : private Allocation, public GpuMemory {
  public:
-  OwnedMemoryOfDevice(Allocation allocation, std::int64_t offset, MemoryKind kind, std::int64_t bytes,
-                      Device& device)
-      : Allocation(std::move(allocation)),
-        MemoryOfDevice(kind, Allocation::address() + offset, bytes, device) {}
-  std::byte* address() const override { return MemoryOfDevice::address(); }
+  OwnedGpuMemory(Allocation allocation, std::int64_t offset, MemoryKind kind, std::int64_t bytes,
+                 Device& device)
+      : Allocation(std::move(allocation)), GpuMemory(kind, Allocation::address() + offset, bytes, device) {}
+  std::byte* address() const override { return GpuMemory::address(); }
 };
 
 }  // namespace
@@ -89,17 +88,17 @@ std::unique_ptr<Memory> allocate_on_device(MemoryKind kind, std::int64_t bytes, 
   {
     Allocation exact(device_memory, bytes, device);
     if (distance_to_aligned(exact.address(), alignment) == 0) {
-      return std::make_unique<OwnedMemoryOfDevice>(std::move(exact), 0, kind, bytes, device);
+      return std::make_unique<OwnedGpuMemory>(std::move(exact), 0, kind, bytes, device);
     }
   }
   Allocation larger(device_memory, bytes + alignment - 1, device);
   const std::int64_t offset = distance_to_aligned(larger.address(), alignment);
-  return std::make_unique<OwnedMemoryOfDevice>(std::move(larger), offset, kind, bytes, device);
+  return std::make_unique<OwnedGpuMemory>(std::move(larger), offset, kind, bytes, device);
 }
 
 std::unique_ptr<Memory> adopt_on_device(MemoryKind kind, std::byte* address, std::int64_t bytes,
                                         Device& device) {
-  return std::make_unique<MemoryOfDevice>(kind, address, bytes, device);
+  return std::make_unique<GpuMemory>(kind, address, bytes, device);
 }
 
 }  // namespace openimb

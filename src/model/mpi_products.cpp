@@ -1,6 +1,7 @@
-#include "model/gpu_support.h"
+#include "model/mpi_products.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace openimb {
@@ -92,6 +93,46 @@ GpuSupport support_of(GpuApi api, const GpuAnswers& answers) {
   return {Answer::unknown, "no call or info key of this MPI", {}};
 }
 
-bool handles_gpus_in_part(const std::string& library) { return contains(library, "Open MPI"); }
+bool supports_gpus_in_part(const std::string& library) { return contains(library, "Open MPI"); }
+
+bool reduces_on_host(const Spec& spec) {
+  return spec.reduction && (spec.starts || spec.receive == Messages::even_share || spec.updates_receive);
+}
+
+std::string_view hang_reason(std::string_view call, std::string_view library) {
+  if (call == "Psend_init" && library.starts_with("Open MPI v5.0.")) {
+    return "this MPI, Open MPI 5.0, hangs in partitioned communication";
+  }
+  return {};
+}
+
+bool is_read_in_init_only(std::string_view variable) {
+  constexpr std::string_view mpich = "MPIR_CVAR_";
+  constexpr std::array names{
+      // Transports and their resources
+      "CH4_NETMOD", "CH4_SHM", "NEMESIS_NETMOD", "OFI_USE_PROVIDER", "OFI_SKIP_IPV6", "SINGLE_HOST_ENABLED",
+      "CH4_NUM_VCIS", "CH4_RESERVE_VCIS", "CH4_MT_MODEL", "ENABLE_GPU", "CH4_UCX_ENABLE_UCC",
+      "CH4_SHM_POSIX_EAGER", "CH4_SHM_POSIX_TOPO_ENABLE", "CH4_SHM_POSIX_IQUEUE_NUM_CELLS",
+      "CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
+      // Which processes share a host
+      "NOLOCAL", "ODD_EVEN_CLIQUES", "NUM_CLIQUES", "CLIQUES_BY_BLOCK",
+      // Threads and the process manager
+      "ASYNC_PROGRESS", "PROGRESS_THREAD_AFFINITY", "DEFAULT_THREAD_LEVEL", "PMI_VERSION",
+      "PMI_DISABLE_GROUP", "CH4_ROOTS_ONLY_PMI"};
+  return variable.starts_with(mpich) && std::ranges::any_of(names, [&](const char* known) {
+           return variable.substr(mpich.size()) == known;
+         });
+}
+
+std::string_view required_switch(std::string_view variable) {
+  constexpr std::string_view rules = "coll_tuned_use_dynamic_rules";
+  return variable.starts_with("coll_tuned_") && variable != rules ? rules : std::string_view();
+}
+
+std::string device_switch(std::string_view variable) {
+  constexpr std::string_view algorithm = "_INTRA_ALGORITHM";
+  if (!variable.starts_with("MPIR_CVAR_") || !variable.ends_with(algorithm)) return {};
+  return std::string(variable.substr(0, variable.size() - algorithm.size())) + "_DEVICE_COLLECTIVE";
+}
 
 }  // namespace openimb
