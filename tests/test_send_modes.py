@@ -92,7 +92,8 @@ def test_other_components_have_no_send_modes(mpi, component):
     done = lab.run(mpi, 2, "-send_mode synchronous", component=component)
     assert done.code == 2
     assert (
-        f"-send_mode: IMB-{component} has no benchmark that uses it; leave it out, or run IMB-MPI1" in done.errors
+        f"-send_mode: IMB-{component} has no benchmark that uses it; leave it out, or run IMB-MPI1"
+        in done.errors
     )
 
 

@@ -49,7 +49,7 @@ CORE = Entries(
         ),
         "campaign": CommandEntry(
             "Measure",
-            "Run a matrix of variants, benchmarks and process counts in random order.",
+            "Run a matrix of variants, benchmarks and numbers of ranks in random order.",
             "imb.cli.campaign",
         ),
         "ab": CommandEntry(

@@ -175,7 +175,7 @@ def test_machines_are_kept_apart_by_kind_not_by_name(imb: Imb, kept: Archive) ->
     said = imb("baseline", "check", "fabric", "other")
     assert said.code == 2 and "X2" in said.err and "only: intra-node on X1, 8 cores" in said.err
     said = imb("baseline", "check", "fabric", "other", "--force")
-    assert said.code == 0 and "the baseline is of another machine" in said.out
+    assert said.code == 0 and "the baseline comes from another machine" in said.out
     said = imb("baseline", "set", "fabric", "good,other")
     assert said.code == 2 and "several machines" in said.err
 

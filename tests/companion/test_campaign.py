@@ -55,7 +55,7 @@ def test_a_cpu_that_this_host_does_not_have_is_refused(imb: Imb, archive: Archiv
         ),
         (
             BENCHMARKS + 'class = "some"\n[variants.a]',
-            "class: 'some' is none of single, parallel, collective",
+            "class: 'some' is not one of single, parallel, collective",
         ),
         (BENCHMARKS + "variants = 3", "variants: expected a table, got a whole number"),
         (BENCHMARKS + "[variants.a]\nenvv = 3", "no key variants.a.envv; did you mean env?"),
@@ -66,7 +66,7 @@ def test_a_cpu_that_this_host_does_not_have_is_refused(imb: Imb, archive: Archiv
         (BENCHMARKS + "[variants.a]\nenv = { X = true }", "variants.a.env.X: expected"),
         (
             BENCHMARKS + '[variants.a]\nbind = "cor"',
-            "variants.a.bind: 'cor' is none of core, socket, numa, none",
+            "variants.a.bind: 'cor' is not one of core, socket, numa, none",
         ),
         (BENCHMARKS + "[axes.x.y]\ncpus = [-1]", "axes.x.y.cpus[0]: expected a whole number of at least 0"),
         (BENCHMARKS + "[axes]\nx = {}", "axes.x has no values"),
@@ -74,10 +74,10 @@ def test_a_cpu_that_this_host_does_not_have_is_refused(imb: Imb, archive: Archiv
         (BENCHMARKS + '[variants."a,b"]', "'a,b' becomes part of a label"),
         (
             BENCHMARKS + '[variants.a]\nbind = "core"\ncpus = [0]',
-            "variant a: cpus and bind exclude each other",
+            "variant a: cpus and bind cannot be combined",
         ),
         (BENCHMARKS + 'arguments = "\'"\n[variants.a]', "no closing quotation"),
-        (BENCHMARKS + "budget = 9\n[variants.a]", "budget is of until_decided = true"),
+        (BENCHMARKS + "budget = 9\n[variants.a]", "budget needs until_decided = true"),
         (BENCHMARKS + "until_decided = true\n[variants.a]", "give two or more"),
         (
             BENCHMARKS + "until_decided = true\nlaunches = 4\n[variants.a]\n[variants.b]",
@@ -92,7 +92,7 @@ def test_a_cpu_that_this_host_does_not_have_is_refused(imb: Imb, archive: Archiv
         (BENCHMARKS + "[axes.x.y]\nhosts = [1]", "axes.x.y.hosts[0]: expected text, got a whole number"),
         (
             BENCHMARKS + '[axes.x.y]\nlauncher = "mpirun"',
-            "axes.x.y.launcher: 'mpirun' is none of mpiexec, srun",
+            "axes.x.y.launcher: 'mpirun' is not one of mpiexec, srun",
         ),
         (BENCHMARKS + "[common]\nenv = { X = [1] }\n[variants.a]", "common.env.X: expected"),
         ("benchmarks = [3]\n[variants.a]", "benchmarks[0]: expected text or a list, got a whole number"),
@@ -208,7 +208,7 @@ def test_a_variant_in_one_line(text: str, wanted: campaign.VariantSettings) -> N
     [
         ("UCX", "give NAME=VALUE"),
         ("mip=openmpi", "no setting mip; did you mean mpi?"),
-        ("bind=cor", "'cor' is none of"),
+        ("bind=cor", "'cor' is not one of"),
         ("cpus=a", "cpus[0]"),
         ("A='", "no closing"),
     ],
@@ -513,7 +513,7 @@ def test_a_campaign_per_pair_of_hosts(imb: Imb, archive: Archive, trial: Trial) 
 @pytest.mark.parametrize(
     ("key", "words", "says"),
     [
-        ('host_pairs = ["a", "b"]', [], "host_pairs is of jobs; add --submit"),
+        ('host_pairs = ["a", "b"]', [], "host_pairs needs a job; add --submit"),
         ("jobs = 2", ["--submit", "local"], "a local job has no time limit"),
         ('host_pairs = ["a"]', ["--submit", "local"], "host_pairs a: give two or more hosts"),
         ('host_pairs = ["a:a"]', ["--submit", "local"], "host_pairs a:a: give two or more hosts"),
@@ -713,10 +713,10 @@ def test_mistakes_of_ab(imb: Imb, tmp_path: Path) -> None:
     options = fake_mpi.make(tmp_path / "mpi")
     for words, says in (
         (["--a", "A", "--b", ""], "give NAME=VALUE"),
-        (["--a", "bind=core", "--b", "", "--both", "cpus=0"], "cpus and bind exclude each other"),
+        (["--a", "bind=core", "--b", "", "--both", "cpus=0"], "cpus and bind cannot be combined"),
         (["--a", "", "--b", "", "--name", "a b"], "becomes part of a label"),
         (["--a", "", "--b", "", "PingPongg"], "did you mean PingPong?"),
-        (["--a", "", "--b", "", "--budget", "9"], "--budget needs --until-decided"),
+        (["--a", "", "--b", "", "--budget", "9"], "--budget limits the session and needs --until-decided"),
         (["--a", "", "--b", "", "--until-decided", "--launches", "3"], "3 is too few"),
         (
             ["--a", "", "--b", "", "--until-decided", "--metric", "tim"],

@@ -266,7 +266,7 @@ def test_bandwidth_of_device_memory_in_a_log_is_held_against_the_link(imb: Imb, 
     )
     said = imb("diagnose", "--gpu-link", "50GB/s", "gpu.jsonl", "--format", "json")
     (one,) = [one for one in findings(said) if one["rule"] == "gpu-link"]
-    assert "46.5 of 50 GB/s" in str(one["found"]) and "93%" in str(one["found"])
+    assert "46.5 of 50 GB/s" in str(one["found"]) and "93 %" in str(one["found"])
     assert said.code == 0 and any("assumed" in note for note in json.loads(said.out)["notes"])
 
 
@@ -278,7 +278,7 @@ def test_the_same_table_again_is_a_launch_of_its_own(imb: Imb, here: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "share", "listed"),
-    [("AJ-osu75-device.txt", "93%", "OSU 7.5 (cuda)"), ("AS-imb-gpu-part.txt", "84%", "MPI1 (device)")],
+    [("AJ-osu75-device.txt", "93 %", "OSU 7.5 (cuda)"), ("AS-imb-gpu-part.txt", "84 %", "MPI1 (device)")],
 )
 def test_device_memory_that_a_title_or_a_command_shows(
     imb: Imb, here: Path, name: str, share: str, listed: str

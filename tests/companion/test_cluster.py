@@ -24,7 +24,7 @@ from imb.mpi.installations import mpi_of
 from imb.store.store import Archive, StoredRun
 
 REFERENCES = Path(__file__).parent.parent / "reference"
-SHORT = ["--precision", "100%", "--budget", "5", "--", "-msglog", "3", "-iter", "10"]
+SHORT = ["--precision", "100%", "--launch-budget", "5", "--", "-msglog", "3", "-iter", "10"]
 ACROSS = {key: [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
           for key, env in cluster.ACROSS.items()}  # fmt: skip
 

@@ -806,7 +806,10 @@ def in_passes(*words: float) -> Run:
 def test_bursts_are_not_compared_with_passes(imb: Imb, before: Archive) -> None:
     before.add_many(content(rows, in_passes(0.01, 30), labels=["passes"]) for rows in rows_of(6, seed=3))
     said = imb("compare", "before", "passes")
-    assert said.code == 2 and "'before' was measured in one burst and 'passes' in passes" in said.err
+    assert (
+        said.code == 2
+        and "'before' was measured classic (one burst per row) and 'passes' in passes" in said.err
+    )
     command = "imb run Allreduce PingPong --np 2 --classic --label passes-classic;"
     assert f"measure 'passes' again: {command}" in said.err
     forced = imb("compare", "before", "passes", "--force").out

@@ -280,7 +280,7 @@ def test_link_and_memory() -> None:
 
     assert rules(two, Limits(link=10.2e9))[0] == []
     slow, said = rules(two, Limits(link=25e9))
-    assert slow == ["link"] and "39% of the link's 25.00 GB/s" in said.findings[0].found
+    assert slow == ["link"] and "39 % of the link's 25.00 GB/s" in said.findings[0].found
     assert rules(two, Limits(link=5e9))[0] == ["link"]  # faster than the link can be
     assert rules(("a", "a"), Limits(link=25e9))[1].notes[0].startswith("--link")
     assert rules(("a", "a"), Limits(memory=25e9))[0] == []

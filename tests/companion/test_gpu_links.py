@@ -251,7 +251,7 @@ def of_rule(found: Diagnosis) -> list[tuple[str, str]]:
 
 def test_bandwidth_of_device_memory_against_its_pcie_link() -> None:
     ((level, text),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=12.5e9)))
-    assert level == "warning" and text.startswith("12.3 of 31.5 GB/s of this PCIe link (4.0 x16) (39%)")
+    assert level == "warning" and text.startswith("12.3 of 31.5 GB/s of this PCIe link (4.0 x16) (39 %)")
     ((level, _),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=26e9)))
     assert level == "information"
     ((level, text),) = of_rule(judged(launch("cuda", cards=TWO, links=LINKS, rate=26e9), gpu_link=20e9))
@@ -274,7 +274,7 @@ def test_of_nvlinks_only_those_between_the_pair_are_the_limit() -> None:
     others = {"00000000:19:00.0": 4, "00000000:1A:00.0": 4}
     board = (card(NVIDIA, to={f"0000{OTHER}": 4, **others}), card(OTHER, to={NVIDIA: 4, **others}))
     ((level, text),) = limit_of(board, rate=90e9)
-    assert (level, text) == ("information", "100 GB/s of the NVLinks between these GPUs (85%)")
+    assert (level, text) == ("information", "100 GB/s of the NVLinks between these GPUs (85 %)")
     ((level, _),) = limit_of(board, rate=45e9)
     assert level == "warning"
     less = (board[0], card(OTHER, to={NVIDIA: 3, **others}))

@@ -13,7 +13,10 @@ from companion.test_files_as_names import a_log
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["export", "a.log", "--separator", ";", "--format", "json"], "--separator: not with --format json"),
+        (
+            ["export", "a.log", "--separator", ";", "--format", "json"],
+            "--separator works only with csv, not with json",
+        ),
         (["show", "a.log", "--output", "--benchmark", "PingPong"], "--output prints the whole output"),
         (["show", "a.log", "--output", "--no-chart"], "--output prints the whole output"),
         (
@@ -22,21 +25,27 @@ from companion.test_files_as_names import a_log
         ),
         (["diagnose", "--thresholds", "--link", "1GB/s"], "--link cannot be combined with --thresholds"),
         (["diagnose", "--thresholds", "-f", "json"], "--format cannot be combined with --thresholds"),
-        (["report", "a.log", "--relevant", "1%"], "--relevant is of a comparison; give two sample sets"),
-        (["report", "a.log", "--force"], "--force is of a comparison; give two sample sets or more"),
+        (
+            ["report", "a.log", "--relevant", "1%"],
+            "--relevant applies only to a comparison; give two sample sets",
+        ),
+        (
+            ["report", "a.log", "--force"],
+            "--force applies only to a comparison; give two sample sets or more",
+        ),
         (
             ["report", "a.log", "-f", "terminal", "--title", "t"],
-            "--title is of a file; omit it, or give --output FILE",
+            "--title needs --output FILE",
         ),
-        (["report", "a.log", "--metric", "pure"], "--metric is of curves; add --format png"),
-        (["report", "a.log", "-f", "png", "--link", "1GB/s"], "--link is of an HTML report"),
-        (["ls", "--all", "--newest", "3"], "--all and --newest exclude each other"),
+        (["report", "a.log", "--metric", "pure"], "--metric applies only to curves; add --format png"),
+        (["report", "a.log", "-f", "png", "--link", "1GB/s"], "--link applies only to an HTML report"),
+        (["ls", "--all", "--newest", "3"], "--all and --newest cannot be combined"),
         (["run", "PingPong", "--force-owner"], "--force-owner is an option of --resume"),
         (["run", "--submit", "local", "--minutes", "9"], "--minutes: a local job has no scheduler"),
         (["campaign", "x", "--submit", "local", "--queue", "q"], "--queue: a local job has no scheduler"),
         (
             ["ab", "--a", "", "--b", "", "--segments", "9", "--launch-by-launch"],
-            "--launch-by-launch and --segments exclude",
+            "--launch-by-launch and --segments cannot be combined",
         ),
     ],
 )
@@ -75,7 +84,10 @@ def test_a_time_limit_of_turns_is_of_interleaved_launches(imb: Imb, tmp_path: Pa
     file = tmp_path / "t.toml"
     file.write_text('benchmarks = ["PingPong"]\nturn_timeout = 9\n[variants.a]\n')
     said = imb("campaign", file)
-    assert said.code == 2 and "turn_timeout is of interleaved launches; give segments, or omit it" in said.err
+    assert (
+        said.code == 2
+        and "turn_timeout applies only to interleaved launches; give segments, or omit it" in said.err
+    )
 
 
 def test_a_job_prints_the_command_that_judges_as_asked(

@@ -161,8 +161,8 @@ def test_launches_of_two_libraries_have_a_table_each(imb: Imb, archive: Archive)
     classic(archive, "nightly", "Slow MPI 2.0", 2, factor=10, seed=2)
     said = imb("show", "nightly", "-b", "PingPong")
     assert said.code == 0
-    first, _, second = said.out.partition("nightly, Slow MPI 2.0, single bursts: 2 launches")
-    assert "nightly, Fast MPI 1.0, single bursts: 3 launches" in first
+    first, _, second = said.out.partition("nightly, Slow MPI 2.0, classic: 2 launches")
+    assert "nightly, Fast MPI 1.0, classic: 3 launches" in first
     of_zero = [re.search(r"(?m)^ +0 +(\d) +([\d.]+) ", part) for part in (first, second)]
     fast, slow = of_zero
     assert fast and slow and (fast[1], slow[1]) == ("3", "2")
@@ -170,7 +170,7 @@ def test_launches_of_two_libraries_have_a_table_each(imb: Imb, archive: Archive)
     said = imb("diagnose", "nightly")
     assert (said.code, said.out) == (2, "")
     assert said.err == (
-        "imb: nightly has launches of different kinds: Fast MPI 1.0, single bursts (3 launches); Slow MPI 2.0, single bursts"
+        "imb: nightly has launches of different kinds: Fast MPI 1.0, classic (3 launches); Slow MPI 2.0, classic"
         " (2 launches); name runs of one kind, separated by commas, or with a query (imb query --help)\n"
     )
 
@@ -181,10 +181,10 @@ def test_passes_and_single_bursts_have_a_table_each(imb: Imb, archive: Archive) 
     rows = machines.healthy(chance, processes=2)
     archive.add(Content(records=write(machines.launch(rows, hosts=("n0", "n0"))), labels=["mixed"]))
     said = imb("show", "mixed").out
-    assert "mixed, passes: 3 launches" in said and "mixed, single bursts: 1 launch" in said
+    assert "mixed, passes: 3 launches" in said and "mixed, classic: 1 launch" in said
     said = imb("diagnose", "mixed").err
     assert said.startswith(
-        "imb: mixed has launches of different kinds: passes (3 launches); single bursts (1 launch)"
+        "imb: mixed has launches of different kinds: passes (3 launches); classic (1 launch)"
     )
 
 

@@ -192,7 +192,7 @@ def test_repeats_need_state_probes_and_no_looks(imb: Imb, tmp_path: Path) -> Non
     assert "2 of 2 launches to run, at most 1 repeat, " in said.err
     for word, says in (
         ("--classic", "needs the state probes"),
-        ("--until-decided", "repeats and until_decided exclude each other"),
+        ("--until-decided", "repeats and until_decided cannot be combined"),
     ):
         said = imb("ab", "--a", "", "--b", "A=1", *options, "--repeats", 2, word, "PingPong")
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err

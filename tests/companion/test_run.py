@@ -27,7 +27,12 @@ from imb.model.records import Failure, Result, Run, write
 from imb.runner.selection import CLASSES, COMPONENTS, select
 from imb.store.store import Archive
 
-QUICK = ["--precision", "100%", "--budget", "5"]  # two dozen passes, and time to have them on a busy machine
+QUICK = [
+    "--precision",
+    "100%",
+    "--launch-budget",
+    "5",
+]  # two dozen passes, and time to have them on a busy machine
 
 
 def with_(mpi: lab.Mpi) -> list[object]:
@@ -209,7 +214,7 @@ def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> Non
     launcher = tmp_path / "mpi" / "bin" / "mpiexec"
     launcher.write_text(launcher.read_text() + "exit 3\n")
     said = imb("run", "PingPong", *options)
-    assert said.code == 1 and "over budget: no time; give a longer --budget)" in said.out, said.out
+    assert said.code == 1 and "over budget: no time; give a longer --launch-budget)" in said.out, said.out
     said = imb("ab", "--a", "", "--b", "FAKE_TIME=2", *options, "--launches", 1, "PingPong")
     assert "over budget: no time; give a longer --launch-budget)" in said.err, said.err
 
@@ -284,7 +289,7 @@ def test_a_killed_imb_run_is_resumed(mpi: lab.Mpi, imb: Imb, archive: Archive) -
     ("words", "measured"),
     [
         (["--classic", "--", "-iter_policy", "off", "-iter", "20000", "-time", "60"], b'"record":"result"'),
-        (["--budget", "60", "--precision", "0.001%"], b'"record":"sample"'),
+        (["--launch-budget", "60", "--precision", "0.001%"], b'"record":"sample"'),
     ],
     ids=["classic", "passes"],
 )
@@ -403,7 +408,10 @@ def test_a_local_job_leaves_the_same_records(
     ("words", "where"),
     [
         (["--classic", "--", "-iter", "2000", "-iter_policy", "off", "-msglog", "18"], "PingPong"),
-        (["--budget", "2", "--precision", "0.001%", "--", "-msglog", "18"], r"pass \d+ (PingPong|Bcast)"),
+        (
+            ["--launch-budget", "2", "--precision", "0.001%", "--", "-msglog", "18"],
+            r"pass \d+ (PingPong|Bcast)",
+        ),
     ],
     ids=["classic", "passes"],
 )
@@ -746,7 +754,7 @@ def test_a_launcher_that_is_killed(imb: Imb, archive: Archive, tmp_path: Path) -
 
 
 def test_a_real_launcher_that_is_killed_takes_its_ranks_with_it(mpi: lab.Mpi, archive: Archive) -> None:
-    words = [sys.executable, "-m", "imb", "run", "PingPong", *map(str, with_(mpi)), "--budget", "60"]
+    words = [sys.executable, "-m", "imb", "run", "PingPong", *map(str, with_(mpi)), "--launch-budget", "60"]
     running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def ranks() -> list[psutil.Process]:

@@ -35,7 +35,7 @@ def dry(imb: Imb, folder: Path, *words: object) -> list[str]:
         (["PingPong"], ["PingPong -precision 2 -budget 2.4"]),
         (["PingPong", "--classic"], ["PingPong"]),
         (["PingPong", "--precision", "0.5%"], ["PingPong -precision 0.5 -budget 2.4"]),
-        (["PingPong", "--precision", "1", "--budget", "60"], ["PingPong -precision 1 -budget 60"]),
+        (["PingPong", "--precision", "1", "--launch-budget", "60"], ["PingPong -precision 1 -budget 60"]),
         # Words behind -- go first.
         (["PingPong", "--", "-passes", "7"], ["PingPong -passes 7"]),
         (["PingPong", "--", "--Budget", "7"], ["PingPong --Budget 7"]),
@@ -44,7 +44,7 @@ def dry(imb: Imb, folder: Path, *words: object) -> list[str]:
         (["PingPong", "--", "-list"], ["PingPong -list"]),
         # A launch is not to be ended before its budget is.
         (["PingPong", "--timeout", "2"], ["PingPong -precision 2 -budget 1.5"]),
-        (["PingPong", "--timeout", "8", "--budget", "7"], ["PingPong -precision 2 -budget 7"]),
+        (["PingPong", "--timeout", "8", "--launch-budget", "7"], ["PingPong -precision 2 -budget 7"]),
         # 17 benchmarks of MPI1 have 24 lengths on 2 ranks by default, and Barrier one.
         (["mpi1"], [" -precision 2 -budget 43.3"]),
         (["PingPong", "rma:unidir_put"], ["PingPong -precision 2 -budget 2.4", "Unidir_put -precision 2 -budget 4.8"]),
@@ -68,25 +68,25 @@ def test_what_does_not_go_with_passes_is_measured_classic_and_says_so(
     assert imb(*words, "--classic", "--", option, "on").err == ""  # asked for
     said = imb(*words, "--precision", "1", "--", option, "on")
     assert said.code == 2 and said.err.count("\n") == 1
-    assert f"precision and {option} of the IMB arguments exclude each other" in said.err
+    assert f"precision and {option} of the IMB arguments cannot be combined" in said.err
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--classic", "--precision", "2"], "classic and precision exclude each other"),
-        (["--classic", "--budget", "2"], "classic and budget exclude each other"),
-        (["--classic", "--", "-passes", "2.4"], "classic and -passes exclude each other"),
+        (["--classic", "--precision", "2"], "classic and precision cannot be combined"),
+        (["--classic", "--launch-budget", "2"], "classic and budget cannot be combined"),
+        (["--classic", "--", "-passes", "2.4"], "classic and -passes cannot be combined"),
         (
             ["--precision", "2", "--", "-budget", "2.4"],
-            "precision and -budget (IMB argument) exclude each other",
+            "precision and -budget (IMB argument) cannot be combined",
         ),
         (["--precision", "0"], "--precision: not a percentage from 0.001 to 100: 0; give one such as 2%"),
         (["--precision", "101%"], "--precision: not a percentage from 0.001 to 100: 101%"),
         (["--precision", "nan"], "--precision: not a percentage from 0.001 to 100: nan"),
         (["--precision", "fine"], "--precision: not a percentage from 0.001 to 100: fine"),
-        (["--budget", "0"], "--budget"),
-        (["--budget", "20", "--timeout", "20"], "a budget of 20 s needs a timeout above it, not 20 s"),
+        (["--launch-budget", "0"], "--launch-budget"),
+        (["--launch-budget", "20", "--timeout", "20"], "a budget of 20 s needs a timeout above it, not 20 s"),
         (["--resume", "--classic"], "--classic cannot be combined with --resume"),
         (["--resume", "--precision", "1"], "--precision cannot be combined with --resume"),
     ],
@@ -197,7 +197,7 @@ def test_a_campaign_says_how_rows_are_measured(tmp_path: Path, words: dict[str, 
         ({"top": "launch_budget = 0"}, "launch_budget: expected a number of at least 0.1"),
         ({"top": "classic = 1"}, "classic: expected true or false, got a whole number"),
         ({"a": "precison = 1"}, "no key variants.a.precison; did you mean precision?"),
-        ({"top": "classic = true\nprecision = 0.01"}, "classic and precision exclude each other"),
+        ({"top": "classic = true\nprecision = 0.01"}, "classic and precision cannot be combined"),
         ({"top": "until_decided = true", "a": "classic = true"}, "variant a is classic and others are measured"),
         ({"top": "segments = 9", "a": 'arguments = "-show_tail on"'}, "variant a is classic and others are measured"),
     ],
@@ -245,7 +245,9 @@ def rows_in(archive: Archive, label: str) -> list[Result]:
 
 def test_classic_and_passes_are_not_compared(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     run = ["run", "PingPong", *with_(mpi), "--launches", 3]
-    assert imb(*run, "--precision", "100%", "--budget", 1, "--label", "new", "--", "-msglog", 2).code == 0
+    assert (
+        imb(*run, "--precision", "100%", "--launch-budget", 1, "--label", "new", "--", "-msglog", 2).code == 0
+    )
     assert imb(*run, "--classic", "--label", "old", "--", "-msglog", 2).code == 0
     new, old = rows_in(archive, "new"), rows_in(archive, "old")
     assert len(new) == len(old) == 12

@@ -117,7 +117,7 @@ def test_advice_has_the_number_of_launches() -> None:
     assert enough.dominates is not None and enough.dominates.name == "launches" and advice(enough) is None
     within = parts_of(side(Made(within=0.2, states=0.0, launches=0.0), 10, random()))
     assert verdict(within, figures=False) == "the error within a launch dominates"
-    assert advice(within) == "take more passes (a larger --budget)"
+    assert advice(within) == "take more passes (a larger --launch-budget)"
 
 
 def test_a_simulated_machine_has_no_variance() -> None:

@@ -208,8 +208,8 @@ def command(
     nothing is left to compare; 2 usage error; 130 interrupted.
     \f
     Each round launches both variants once (--a-cvar, --b-cvar: one launch in which their samples alternate), with the
-    given process count only (-npmin N, unless given). Where both cannot run side by side (IMB-IO, srun, GPU memory, rows
-    in one burst), one runs after the other. With --classic give -- -time 0.2. A launch outside the machine's dominant state is
+    given number of ranks only (-npmin N, unless given). Where both cannot run side by side (IMB-IO, srun, GPU memory, classic
+    launches), one runs after the other. With --classic give -- -time 0.2. A launch outside the machine's dominant state is
     repeated at the end, with its partner, and the repeat is judged (not with --classic). With --until-decided, results are
     checked after each round from the fifth on.
 
@@ -237,10 +237,10 @@ def command(
         settings_of_sides = a, b, both
     if budget is not None and not until_decided:
         raise ImbError(
-            "--budget needs --until-decided, as it is of the whole session; --launch-budget is of a launch"
+            "--budget limits the session and needs --until-decided; --launch-budget limits one launch"
         )
     if launch_by_launch and (segments or 1) > 1:
-        raise ImbError("--launch-by-launch and --segments exclude each other; give one of them")
+        raise ImbError("--launch-by-launch and --segments cannot be combined; give one of them")
     job = Job(submit, minutes, queue, account)
     job.examine()
     with explained("examining the MPI and this machine"):

@@ -281,8 +281,8 @@ def check(
     1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
     \f
     A baseline and results of different sessions are judged by session: take three sessions of each. One session of results
-    is judged by the prediction interval of five sessions of the baseline or more: at most 1 check in 1000 calls a band
-    different where none is, which is 1 in 10 histories of 100 nightly checks. With fewer, only a band in which every launch is more than
+    is judged by the prediction interval of five sessions of the baseline or more: at most 1 false alarm in
+    1000 checks. With fewer, only a band in which every launch is more than
     four times as slow as those of the baseline is slower. Notes state which slowdowns a check can find. With --with-old the
     MPI, programs and settings of the baseline are measured again, interleaved with the new ones, and these launches are
     judged: ten of each (--launches) find small changes in one session. The new ones are those of --mpi, --programs and

@@ -79,7 +79,7 @@ def command(
     account: AccountOption = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Run a matrix of variants, benchmarks and process counts in random order.
+    """Run a matrix of variants, benchmarks and numbers of ranks in random order.
 
     FILE lists variants and what to measure with each. Every round launches each cell of the matrix once, in random order,
     so that drift of the machine affects all cells equally. Every run is labeled CAMPAIGN/VARIANT, for `imb compare`.

@@ -105,7 +105,7 @@ ForceOption = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Compare even intra-node with inter-node launches, and passes with single bursts.",
+        help="Compare even if placement (intra-node, inter-node) or method (passes, classic) differs.",
         rich_help_panel=JUDGMENT,
     ),
 ]

@@ -82,13 +82,13 @@ def command(
       bandwidth of messages in GPU memory (imb run --memory cuda), against the GPU's PCIe link or NVLink
       spread over ranks, slowest rank, spread between launches, tails of repetitions
       variance components of launches in passes, launches in an unusual machine state
-      cliffs, plateaus and protocol changes over message lengths
+      cliffs, plateaus and protocol changes over message sizes
       collectives against the cost implied by PingPong; overlap, and operations that computation delays
 
     A latency-bandwidth model of every curve follows, with 95 % intervals and its deviation, or "no fit" and the row that
     contradicts it.
 
-    Launches of several MPI libraries, or in passes and in single bursts, are diagnosed one kind at a time.
+    Launches of several MPI libraries, or measured in passes and classic, are diagnosed one kind at a time.
 
     Exit status: 0 no finding above information; 1 warnings or problems; 2 usage error.
 

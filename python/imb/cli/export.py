@@ -85,7 +85,7 @@ def command(
     from imb.store.outputs import refuse_overwriting
 
     if separator is not None and format != "csv":
-        raise ImbError(f"--separator: not with --format {format}; it is of csv")
+        raise ImbError(f"--separator works only with csv, not with {format}")
     if separator is None:
         separator = ","
     if len(separator) != 1 or separator in '"\n\r.+-' or separator.isalnum():

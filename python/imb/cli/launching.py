@@ -63,7 +63,7 @@ EnvOption = Annotated[
     typer.Option(
         "--env",
         metavar="NAME[=VALUE]",
-        help="Set a variable for all ranks, or pass it on as it is set; may be repeated.",
+        help="Set a variable for all ranks, or forward its current value; may be repeated.",
         rich_help_panel=PLACE,
     ),
 ]
@@ -104,7 +104,7 @@ MemoryOption = Annotated[
     typer.Option(
         "--memory",
         metavar="KIND[,KIND]",
-        help="Memory of sends, of receives: host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
+        help="Where send and receive buffers live: host, pinned, cuda, cuda_managed, rocm, rocm_managed.",
         show_default="host",
         rich_help_panel=SUBJECT,
     ),
@@ -139,21 +139,18 @@ PrecisionOption = Annotated[
 ]
 
 
-def _budget(name: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        name,
+LaunchBudgetOption = Annotated[
+    float | None,
+    typer.Option(
+        "--launch-budget",
         min=0.1,
         max=1e7,
         metavar="SECONDS",
-        help="Limit the duration of the passes of a launch.",
+        help="Limit the duration of the passes of each launch.",
         show_default="2, or 0.1 per row (IMB-IO: 1 per row)",
         rich_help_panel=METHOD,
-    )
-    return option
-
-
-BudgetOption = Annotated[float | None, _budget("--budget")]
-LaunchBudgetOption = Annotated[float | None, _budget("--launch-budget")]
+    ),
+]
 
 
 def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:

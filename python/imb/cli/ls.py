@@ -36,7 +36,7 @@ _INDEX_COLUMNS = [
     "benchmarks",
 ]
 
-_HEADINGS = ("RUN", "DATE", "PROGRAM", "MPI", "NP", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS")
+_HEADINGS = ("RUN", "DATE", "PROGRAM", "MPI", "RANKS", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS")
 _USUAL_VALUES = {"FAILED": "", "STATE": "complete"}  # columns that are left out where all runs have this
 # Characters that are kept where the terminal is narrow.
 _LEAST_WIDTHS = {"BENCHMARKS": 0, "LABELS": 16, "MPI": 10, "PROGRAM": 8}
@@ -85,7 +85,7 @@ def command(
 
     Columns: first digits of the run's name, which other commands take; date measured, or "added" and the date added if
     the log has no date; program (of others than OpenIMB with version), and the memory of messages if it is not the host's; MPI, if
-    the log has it; processes; rows measured; rows failed, if any; end state, if one is not complete; benchmarks; labels. A state
+    the log has it; ranks; rows measured; rows failed, if any; end state, if one is not complete; benchmarks; labels. A state
     of "-" means that the log has no end: it may have been cut off. Lines are as wide as the terminal, or 100 columns: then
     benchmarks are left out first. --format json has everything, one object per line.
 
@@ -99,7 +99,7 @@ def command(
     from imb.store.names import listed, unknown_label
 
     if everything and newest is not None:
-        raise ImbError("--all and --newest exclude each other; give one of them")
+        raise ImbError("--all and --newest cannot be combined; give one of them")
     index = Index(Archive(archive))
     if missing := index.archive.missing():
         say(f"imb: {missing}", err=True)

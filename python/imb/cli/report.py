@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 Format = Literal["html", "png", "svg", "pdf", "terminal"]
 _PAGES = ("html", "htm")
 _PICTURES: tuple[Format, ...] = ("png", "svg", "pdf")
-_CURVES = Form("is of an HTML report; omit it, or give --format html")
-_ONE_SET = Form("is of a comparison; give two sample sets or more")  # a page of one
+_CURVES = Form("applies only to an HTML report; omit it, or give --format html")
+_ONE_SET = Form("applies only to a comparison; give two sample sets or more")  # a page of one
 
 
 def command(
@@ -113,9 +113,9 @@ def command(
 
     \b
     html      verdict and speedups per size band (with two sample sets or more), charts over
-              message length, findings, history, environment, latency-bandwidth model; one file,
+              message size, findings, history, environment, latency-bandwidth model; one file,
               which works offline and can be printed
-    png, svg, pdf  curves over message length: medians over launches, shaded from the 10th to
+    png, svg, pdf  curves over message size: medians over launches, shaded from the 10th to
               the 90th percentile; a chart per benchmark and layout, both axes logarithmic
     terminal  the same curves as characters, without percentiles
 
@@ -156,11 +156,11 @@ def command(
         _CURVES.refuse_others(context)
     elif benchmark or is_given(context, "metric"):
         name = "--benchmark" if benchmark else "--metric"
-        raise ImbError(f"{name} is of curves; add --format png, svg, pdf or terminal")
+        raise ImbError(f"{name} applies only to curves; add --format png, svg, pdf or terminal")
     elif len(sides) == 1:
         _ONE_SET.refuse_others(context)
     if path is None and title is not None:
-        raise ImbError("--title is of a file; omit it, or give --output FILE")
+        raise ImbError("--title needs --output FILE")
     store = Archive(archive)
     runs = runs_named(store, sides)
     if path:

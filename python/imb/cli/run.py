@@ -10,13 +10,13 @@ import typer
 from imb.cli.common import RESUMED, ArchiveOption, LabelOption, names_and_arguments
 from imb.cli.launching import (
     BindOption,
-    BudgetOption,
     ClassicOption,
     ClassOption,
     CpusOption,
     EnvOption,
     GpuOption,
     HostsOption,
+    LaunchBudgetOption,
     LauncherOption,
     MemoryOption,
     MpiOption,
@@ -89,7 +89,7 @@ def command(
     gpu: GpuOption = None,
     classic: ClassicOption = False,
     precision: PrecisionOption = None,
-    budget: BudgetOption = None,
+    launch_budget: LaunchBudgetOption = None,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
     bind: BindOption = None,
@@ -149,7 +149,7 @@ def command(
     new --timeout.
 
     A launch in passes takes a short sample of every row, pass after pass, until the 95 % interval of each row's median
-    is within 2 % or the budget is spent. The IMB arguments -show_tail, -dumpfile, -msg_pause and -pause imply --classic;
+    is within 2 % (--precision) or --launch-budget is spent. The IMB arguments -show_tail, -dumpfile, -msg_pause and -pause imply --classic;
     -passes, -precision and -budget override the options of imb.
 
     Ranks are pinned only by --bind, --cpus or the launcher's default. With more ranks than cores, Open MPI gets its
@@ -192,7 +192,7 @@ def command(
         intent = intent_of(np, hosts, ppn, bind, cpus, env, launcher)
         if not submit:
             refuse_missing_cpus(intent)
-        sampling = sampling_of(classic, precision, budget)
+        sampling = sampling_of(classic, precision, launch_budget)
         installation, folder = prepare(mpi, programs)
         plan = session.run_plan(
             mpi=installation,

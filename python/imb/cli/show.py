@@ -64,7 +64,7 @@ def command(
     For a label of several runs: medians over the launches, ± as half of the 95 % interval of the mean over launches, and the
     spread of each row as standard deviations: within a launch (error of its median), between launches (what remains).
     The largest part follows. Columns that are zero in all rows are omitted. Launches of several MPI libraries, or in passes
-    and in single bursts, have tables of their own.
+    and classic, have tables of their own.
 
     \b
     Examples:

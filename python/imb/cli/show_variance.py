@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
     """Launches of a label, medians over them by row with the variance components: for each MPI library and
-    method (passes, single bursts)."""
+    method (passes, classic)."""
     import msgspec
 
     from imb.compare.kinds import group_by_kind

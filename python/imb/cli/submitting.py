@@ -77,7 +77,7 @@ class Job(NamedTuple):
 def pairs_of(words: Sequence[str], job: Job) -> list[tuple[str, str]]:
     """All pairs of `n1`, `n2`, `n3`, or the pairs `n1:n2`, `n3:n4`; each is a job. Raises ImbError."""
     if job.scheduler is None:
-        raise ImbError("host_pairs is of jobs; add --submit slurm or --submit local")
+        raise ImbError("host_pairs needs a job; add --submit slurm or --submit local")
     if any(":" in word for word in words):
         pairs = [(first, second) for first, _, second in (word.partition(":") for word in words)]
     else:

@@ -254,7 +254,7 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
     if ways:
         classic, other = (a, b) if ways[0] == "one burst" else (b, a)
         raise ImbError(
-            f"{a.name!r} was measured in {ways[0]} and {b.name!r} in {ways[1]}, whose figures differ on the same machine;"
+            f"{classic.name!r} was measured classic (one burst per row) and {other.name!r} in passes, which differ on the same machine;"
             f" measure {other.name!r} again: {_measure_classic(classic, other)}; --force compares them anyway"
         )
 

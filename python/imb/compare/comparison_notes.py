@@ -175,7 +175,7 @@ def _end_phrase(launch: Launch) -> str | None:
         return f"was {launch.end.state}"
     causes = {failure.cause for failure in launch.failures.values()}
     if outcome == "failed" and causes == {"over_budget"} and launch.facts.get("exit_status") in (0, 3, None):
-        return "did not reach all rows within the budget of a launch: give a longer one (imb run --budget, imb ab --launch-budget; launch_budget in a file of imb campaign)"
+        return "did not reach all rows within the budget of a launch: give a longer --launch-budget (launch_budget in a campaign file)"
     return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
 
 
@@ -207,7 +207,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
 def _remedy(a: Side, b: Side) -> str:
     """What helps where launches differ too much."""
     if share_launches(a, b):
-        return "take more passes (imb run --budget, imb ab --launch-budget) or launches"
+        return "take more passes (a larger --launch-budget) or launches"
     return "take more segments or launches" if interleaved(a, b) else "interleave with --segments"
 
 
@@ -222,7 +222,7 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
     change = f"above {as_percent(USELESS, 0)}" if hidden else f"{as_percent(comparison.detectable or 0, 0)}"
     if comparison.inconclusive or comparison.unit == "session":
         if few < FEWEST and comparison.unit == "launch":
-            yield f"{of_a} against {counted(of_b, 'launch')}: too few within a session, too; take {ENOUGH} per side or more"
+            yield f"{of_a} against {counted(of_b, 'launch')}: also too few within a session; take {ENOUGH} per side or more"
         if not comparison.inconclusive and comparison.verdict == "inconclusive":
             sides = f"{comparison.sessions_a} against {counted(comparison.sessions_b or 0, 'session')}"
             yield f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band)"

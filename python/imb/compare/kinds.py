@@ -29,7 +29,7 @@ def group_by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
         mpi = library_of(launch.run) or (
             library if len(libraries) == 1 else "unknown MPI" if libraries else None
         )
-        sampling = (method_of(launch) or method or "").replace("one burst", "single bursts")
+        sampling = (method_of(launch) or method or "").replace("one burst", "classic")
         memory = memory_of(launch.run)
         where = f"{memory} memory" if memory not in (None, "host") else None
         kinds.setdefault(", ".join(filter(None, (mpi, sampling, where))), []).append(launch)

@@ -140,7 +140,7 @@ def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         days = sorted({date[:10] for side in (a, b) for launch in side.launches if (date := date_of(launch))})
         note = "all launches are assumed to be of one session (--assume-one-session)"
         if len(days) > 1:
-            note += f", although they are of {len(days)} days ({days[0]} to {days[-1]}): days may differ by more than launches"
+            note += f", although they were measured on {len(days)} days ({days[0]} to {days[-1]}): days may differ by more than launches"
         return Design(a, b, "launch", notes=(note,))
     unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
     if any(unknown):

@@ -50,7 +50,7 @@ def verdict(variance: Variance, *, figures: bool = True) -> str | None:
         return "no spread above 0.01 %"
     shown = ": " + "; ".join(_figure(part, variance) for part in variance.parts) if figures else ""
     if not variance.in_passes:
-        return f"launches differ by {percent(first.typical)}; of single bursts this includes the error of each launch"
+        return f"launches differ by {percent(first.typical)}; in classic launches this includes the error of each launch"
     if len(variance.parts) == 1 or variance.certain:
         return f"{_DOMINATES[first.name]}{shown}"
     doubt = f" (not certain with {counted(variance.launches, 'launch')})"
@@ -93,7 +93,7 @@ def advice(variance: Variance) -> str | None:
     if first is None:
         return None
     if first.name == "within":
-        return "take more passes (a larger --budget)"
+        return "take more passes (a larger --launch-budget)"
     if (now := variance.precision()) is not None and now <= TARGET:
         return None
     needed = variance.needed()

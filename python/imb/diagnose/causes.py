@@ -271,7 +271,7 @@ def _finding(
         )
         if most.slower > 1 and most.lost > 0:
             sentences.append(
-                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {most.lost:.0%} of the time"
+                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {100 * most.lost:.0f} % of the time"
             )
         evidence |= {
             "counter": most.counter,
@@ -312,7 +312,7 @@ def _sentence(cause: Cause, within: SampleAssociation) -> str:
         most = series.most[within.counter].sum()
         switches = series.amounts.get("involuntary_switches", np.zeros(1)).sum()
         figures = (
-            f"waited for a CPU {min(most / total, 1.0):.0%} of {duration(total)} (the worst rank of each sample), "
+            f"waited for a CPU {100 * (min(most / total, 1.0)):.0f} % of {duration(total)} (the worst rank of each sample), "
             f"{switches / total:.0f} involuntary switches a second"
         )
     elif within.counter == "steal_seconds":

@@ -138,7 +138,7 @@ def unreadable(case: Case) -> Iterator[Finding]:
             rule="unreadable lines",
             where=name,
             found=f"{counted(rows, 'row')} skipped; first: {first}" if rows else first,
-            advice="restore these lines in the log; figures and findings are of the other rows",
+            advice="restore these lines in the log; values and findings come from the other rows",
             evidence={"rows": rows, "lines": [problem.line for problem in problems]},
             weight=float(max(rows, 1)),
         )

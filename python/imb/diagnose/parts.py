@@ -18,7 +18,7 @@ def usual_state(case: Case) -> Iterator[Finding]:
             rule="usual-state",
             where=names(group),
             found=f"{counted(len(group), 'launch')} of {len(case.side.launches)} {explanation(group)}",
-            advice="figures are those of a slower machine: repeat these launches, with a larger --budget if this is frequent, or "
+            advice="times are those of a slower machine: repeat these launches, with a larger --launch-budget if this is frequent, or "
             "exclude them",
             evidence={
                 "launches": [each.launch for each in group],

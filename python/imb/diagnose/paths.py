@@ -100,7 +100,7 @@ def _advice_between_hosts(launch: Launch, way: Way) -> tuple[str, str] | None:
         return (
             f"{_number(len(carrying))} of {_number(all_rails)} rails: {way.name}, not {', '.join(interface.name for interface in rails)}",
             "interfaces of the same speed carried nothing: use all (UCX_MAX_RNDV_RAILS, UCX_NET_DEVICES, btl_tcp_if_include), "
-            "unless they are of other networks",
+            "unless they belong to other networks",
         )
     return None
 
@@ -115,7 +115,7 @@ def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launc
         rule="path",
         where=_placement_phrase(way.placement),
         found=f"{title}{in_launches}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
-        f"{counted(way.rows, 'row')} asked for ({way.share:.0%} in the median row)"
+        f"{counted(way.rows, 'row')} asked for ({100 * way.share:.0f} % in the median row)"
         + (f"; {reported}" if reported else "")
         + (f"; settings of the MPI: {settings_text}" if settings_text else ""),
         advice=advice,

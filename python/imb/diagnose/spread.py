@@ -83,7 +83,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
             rule="slowest-rank",
             where=f"{processes} ranks",
             found=f"rank {rank}{place(case.side.launches[0], rank)} is the slowest in {times} of {counted(rows, 'row')} in "
-            f"which ranks differ by more than {excess - 1:.0%}, by {np.median(slower[processes]) - 1:.0%} in the median",
+            f"which ranks differ by more than {100 * (excess - 1):.0f} %, by {100 * (np.median(slower[processes]) - 1):.0f} % in the median",
             advice="check its CPU: frequency, other load, interrupts, a rank on the same core; give it another CPU or "
             "node (--hosts, --bind) and check whether the rank or the location is slow",
             evidence={"rank": rank, "rows": rows, "slowest_in": times, "p": chance},
@@ -129,7 +129,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
         + (
             ""
             if case.variance.in_passes
-            else "; launches in passes (imb run --budget 30) separate launches and states"
+            else "; launches in passes (imb run --launch-budget 30) separate launches and states"
         ),
         evidence={"launches": len(case.side.launches), "median_spread": medians, "largest": worst[0]},
         weight=typical / limit,

@@ -86,7 +86,7 @@ def launch_name(plan: Plan, item: Item) -> str:
     """`launch 3`; of a campaign `launch 3, NAME/VARIANT, 8 ranks`."""
     if not plan.campaign:
         return f"launch {item.number}"
-    return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {item.ranks} ranks"
+    return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {counted(item.ranks or 0, 'rank')}"
 
 
 def _failure(status: int) -> str:
@@ -107,13 +107,8 @@ def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
         if failure.cause == "over_budget":
-            option = (
-                "--launch-budget"
-                if plan.command == "ab"
-                else "launch_budget, in a file of imb campaign"
-                if plan.campaign
-                else "--budget"
-            )
+            in_file = plan.campaign and plan.command != "ab"
+            option = "launch_budget in the campaign file" if in_file else "--launch-budget"
             detail += f"; give a longer {option}"
         return f" ({failure.benchmark}{length}: {cause}{detail})"
     reason = reason_of(archive.run(ended.run))
@@ -141,7 +136,7 @@ def all_measured(executed: SessionEnd) -> bool:
     incomplete = [ended.run[:SHORT] for ended in over if ended.outcome != "measured"]
     if incomplete:
         say(
-            f"imb: {len(incomplete)} of {len(over)} launches incomplete; see `imb show {incomplete[0]}`",
+            f"imb: {len(incomplete)} of {counted(len(over), 'launch')} incomplete; see `imb show {incomplete[0]}`",
             err=True,
         )
     if left_out:

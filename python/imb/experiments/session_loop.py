@@ -95,7 +95,9 @@ def _launch_planned(
     if announced:
         pass
     elif todo:
-        count = counted(len(todo), "launch") if grows else f"{len(todo)} of {len(plan.items)} launches"
+        count = (
+            counted(len(todo), "launch") if grows else f"{len(todo)} of {counted(len(plan.items), 'launch')}"
+        )
         say(f"{title_of(plan)}: {count} to run{' first' if grows else ''}{limit}, {versions}", err=True)
     else:
         nothing_left = "" if grows else "nothing left to run, "

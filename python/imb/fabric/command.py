@@ -102,7 +102,7 @@ def command(
             min=2,
             max=10_000_000,
             metavar="SECONDS",
-            help="End after this time, and judge what is there.",
+            help="Limit the total duration, and judge what was measured.",
             show_default="no limit; extra passes stop after 600 s",
             rich_help_panel=METHOD,
         ),
@@ -151,7 +151,7 @@ def command(
             max=2**31 - 1,
             metavar="N",
             help="Order of rounds.",
-            show_default="drawn",
+            show_default="random",
             rich_help_panel=METHOD,
         ),
     ] = None,
@@ -287,7 +287,7 @@ def command(
     bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
     kind: planning.Endpoint = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
     if ppn and kind == "host":
-        raise ImbError("--ppn is of smaller endpoints than hosts; add --endpoint socket, numa or core")
+        raise ImbError("--ppn needs endpoints smaller than hosts; add --endpoint socket, numa or core")
     intent = planning.intent_for(bare, kind, ppn=ppn)
     refuse_missing_cpus(intent)
     installation, folder = prepare(mpi, programs)

@@ -131,7 +131,7 @@ def judge_launches(
         ]
         if all(loads) and loads[0] != loads[1]:
             all_notes.append(
-                f"measured with {loads[0]}, {against.past_name} with {loads[1]}: that is in the ratios, too"
+                f"measured with {loads[0]}, {against.past_name} with {loads[1]}: the ratios contain this difference"
             )
         sweeps, past_notes, largest = over_past(sweeps, past, against.past_name or "")
         all_notes += past_notes

@@ -32,7 +32,7 @@ def cases_of(judged: SweepReport) -> list[TestCase]:
 def _case_of(suspect: Suspect) -> TestCase:
     if not math.isfinite(suspect.effect):
         return TestCase(suspect.kind, suspect.name, "error", "does not answer")
-    text = f"{suspect.effect:+.1%}, {suspect.benchmark}, {suspect.bytes} bytes"
+    text = f"{100 * suspect.effect:+.1f} %, {suspect.benchmark}, {suspect.bytes} bytes"
     if not suspect.named:
         return TestCase(suspect.kind, suspect.name, "skipped", f"suspect, not confirmed: {text}")
     return TestCase(suspect.kind, suspect.name, "failure", text)

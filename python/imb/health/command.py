@@ -36,9 +36,9 @@ SESSIONS_APART = timedelta(minutes=50)
 STATUS = {"healthy": Status.GOOD, "suspect": Status.UNDECIDED, "inconclusive": Status.UNDECIDED, "bad": BAD}
 _NO_VERDICT = ("inconclusive", "cannot judge")
 _STYLES = {"healthy": "bold green", "bad": "bold red"}
-_LEARNING = Form("is of checks; omit it, or omit --learn")
-_CHECK = Form("is of --learn; checks measure what the sessions measured")
-_LISTING = Form("is of checks and sessions; omit it, or omit --list")
+_LEARNING = Form("cannot be combined with --learn")
+_CHECK = Form("needs --learn; checks measure what the sessions measured")
+_LISTING = Form("cannot be combined with --list")
 
 
 def command(
@@ -68,7 +68,7 @@ def command(
             min=1,
             max=600,
             metavar="SECONDS",
-            help="End the check after this time: 2, 5 or 10.",
+            help="Limit the duration of the check: 2, 5 or 10 s.",
             rich_help_panel=METHOD,
         ),
         _CHECK,
@@ -77,7 +77,7 @@ def command(
         bool,
         typer.Option(
             "--strict",
-            help="Report errors and undecided checks in the exit status, too.",
+            help="Also report errors and undecided checks in the exit status.",
             rich_help_panel=JUDGMENT,
         ),
         ALL_FORMS,
@@ -125,7 +125,7 @@ def command(
         typer.Option(
             "--bytes",
             metavar="N[,N]",
-            help="With --learn: message lengths.",
+            help="With --learn: message sizes.",
             show_default=LENGTHS.replace(",", " and "),
             rich_help_panel=SUBJECT,
         ),

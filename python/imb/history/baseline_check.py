@@ -77,9 +77,9 @@ def check(
     warnings: list[str] = []
     same = baseline.machine.same(machine)
     if same is None:
-        warnings.append("unknown whether baseline and results are of the same machine")
+        warnings.append("unknown whether baseline and results come from the same machine")
     elif not same:
-        warnings.append(f"the baseline is of another machine: {baseline.machine} against {machine}")
+        warnings.append(f"the baseline comes from another machine: {baseline.machine} against {machine}")
     if None in (baseline.placement, placement_of(side)):
         warnings.append(
             "unknown whether baseline and results have the same placement (intra-node or inter-node)"

@@ -40,13 +40,13 @@ def command(
     length: Annotated[
         int,
         typer.Option(
-            "--bytes", min=0, max=LONGEST, metavar="N", help="Message length.", rich_help_panel=SUBJECT
+            "--bytes", min=0, max=LONGEST, metavar="N", help="Message size in bytes.", rich_help_panel=SUBJECT
         ),
     ] = 1,
     budget: Annotated[
         float | None,
         typer.Option(
-            "--budget",
+            "--launch-budget",
             min=0.1,
             max=1e7,
             metavar="SECONDS",
@@ -85,7 +85,7 @@ def command(
     \b
     Examples:
       imb latency
-      imb latency --cpus 0,1 --launches 11 --budget 5
+      imb latency --cpus 0,1 --launches 11 --launch-budget 5
       imb latency --hosts node1,node2 --mpi openmpi
 
     Exit status: 0 measured, 1 some launches failed, 2 usage error.
@@ -95,7 +95,7 @@ def command(
     from imb.runner import passes, session
 
     if budget is not None and (classic or repetitions is not None):
-        raise ImbError("--budget needs passes; omit --classic and --repetitions")
+        raise ImbError("--launch-budget needs passes; omit --classic and --repetitions")
 
     intent = intent_of(2, hosts, 1 if hosts and "," in hosts else None, None, cpus, env, launcher)
     if len(intent.cpus) not in (0, 2) or len(intent.hosts) > 2:
@@ -126,5 +126,5 @@ def command(
 def _seconds(budget: float | None, timeout: float | None) -> float:
     """The budget of a launch in passes. Raises ImbError where its time limit would end it before."""
     if budget and timeout and budget >= timeout:
-        raise ImbError(f"--budget {budget:g} needs a --timeout above it, not {timeout:g}")
+        raise ImbError(f"--launch-budget {budget:g} needs a --timeout above it, not {timeout:g}")
     return budget or (min(SECONDS, 0.75 * timeout) if timeout else SECONDS)

@@ -67,7 +67,7 @@ class LatencyExperiment(Experiment[NoSettings, Latencies]):
         if len(result.rows) < len(plan.items):
             reason = result.failed[0] if result.failed else "`imb ls` shows them"
             say(
-                f"imb: {len(plan.items) - len(result.rows)} of {len(plan.items)} launches failed; {reason}",
+                f"imb: {len(plan.items) - len(result.rows)} of {counted(len(plan.items), 'launch')} failed; {reason}",
                 err=True,
             )
             return Status.FAILED

@@ -178,7 +178,7 @@ def refuse_twice(memory: str | None, gpu: str | int | None, words: Sequence[str]
     for name, value in (("memory", memory), ("gpu", gpu)):
         if value is not None and {f"-{name}", f"--{name}"} & {word.lower() for word in words}:
             raise ImbError(
-                f"{where}{name} and the IMB argument -{name} exclude each other: {one_line(str(value))}; give one of them"
+                f"{where}{name} and the IMB argument -{name} cannot be combined: {one_line(str(value))}; give one of them"
             )
 
 

@@ -189,7 +189,7 @@ def suite_for(mpi: Installation) -> Check:
             found, _, advice = str(error).partition("; ")
             return Check("problem", subject, f"none, and no place for a build: {found}", advice)
         if folder := build.folder_of_make(mpi, None):
-            return Check("ok", subject, f"that of make, {folder}")
+            return Check("ok", subject, f"built by make, {folder}")
         return Check("ok", subject, "built when it is first used (`imb build`)")
     advice = "install the MPI's development files, or the wheel of openimb for this machine"
     return Check("problem", subject, "none, and no C++ wrapper to build it with", advice)

@@ -252,7 +252,7 @@ def find_for(choice: str | None, programs: Path) -> Installation:
     kind = " or ".join(known.title for known in fitting)
     if chosen:
         raise ImbError(
-            f"--programs {programs} is linked with {kind}, but {mpi.launcher} is of {mpi.version};"
+            f"--programs {programs} is linked with {kind}, but {mpi.launcher} belongs to {mpi.version};"
             f" give --mpi {fitting[0].key}"
         )
     if not (installed := [mpi for mpi in find_all() if mpi.known in fitting]):

@@ -118,7 +118,7 @@ def launch_command(mpi: Installation, intent: Intent, program: Sequence[str], ho
     Raises ImbError where the launcher does not support what is requested.
     """
     if intent.cpus and intent.bind:
-        raise ImbError("--cpus and --bind exclude each other; --cpus pins each rank to one CPU")
+        raise ImbError("--cpus and --bind cannot be combined; --cpus pins each rank to one CPU")
     launcher: Launcher = Srun(mpi) if intent.launcher == "srun" else Mpiexec(mpi)
     shown: list[str] = []
     secret: dict[str, str] = {}

@@ -77,4 +77,4 @@ def _model(model: Model) -> tuple[str, ...]:
 
 def _residuals(model: Model) -> tuple[str, str]:
     fit = model.fit
-    return f"{fit.deviation:.0%}", f"{fit.worst:+.0%} at {size(fit.worst_bytes)}"
+    return f"{100 * fit.deviation:.0f} %", f"{100 * fit.worst:+.0f} % at {size(fit.worst_bytes)}"

@@ -47,7 +47,7 @@ def history_text(history: History) -> str:
     if history.limit is not None and history.limit <= BLIND:
         lines.append(
             f"changes of a single session below {as_percent(history.limit, 1)} may be missed (median series; false alarms: at most 1"
-            f" check in {round(1 / FALSE_CHECK)}, or 1 in 10 histories of 100 nights)"
+            f" in {round(1 / FALSE_CHECK)} checks)"
         )
     return "".join(_printable(line) + "\n" for line in lines)
 

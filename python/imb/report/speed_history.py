@@ -130,7 +130,7 @@ def _change_rows(
                 "date": launch.run.date or "",
                 "before": f"{old:.3f}",
                 "after": f"{new:.3f}",
-                "change": f"{new / old - 1:+.1%} time",
+                "change": f"{100 * (new / old - 1):+.1f} % time",
                 "weight": abs(float(np.log(new / old))),
             }
         )

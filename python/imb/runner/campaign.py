@@ -148,7 +148,7 @@ def _explained(reason: str, kind: Any, key: str) -> str:
     if "enum" in reason:
         literals = (annotation for annotation in (kind, *get_args(kind)) if get_origin(annotation) is Literal)
         choices = ", ".join(choice for literal in literals for choice in get_args(literal))
-        return f"{key}: {reason.split()[-1]} is none of {choices}"
+        return f"{key}: {reason.split()[-1]} is not one of {choices}"
     return f"{key}: {_plain(reason[:1].lower() + reason[1:])}"
 
 
@@ -198,7 +198,7 @@ def examine_campaign(campaign: Campaign) -> None:
     for name, variant in variants(campaign).items():
         if variant.bind and variant.cpus:
             raise ImbError(
-                f"variant {name}: cpus and bind exclude each other; cpus pins each rank to one CPU"
+                f"variant {name}: cpus and bind cannot be combined; cpus pins each rank to one CPU"
             )
         _refuse_memory(campaign, name, variant)
     if campaign.repeats:
@@ -206,11 +206,11 @@ def examine_campaign(campaign: Campaign) -> None:
     if campaign.until_decided:
         _refuse_until_decided(campaign)
     elif campaign.budget:
-        raise ImbError("budget is of until_decided = true; without it, give launches")
+        raise ImbError("budget needs until_decided = true; without it, give launches")
     if campaign.segments > 1:
         _refuse_segments(campaign)
     elif campaign.turn_timeout is not None:
-        raise ImbError("turn_timeout is of interleaved launches; give segments, or omit it")
+        raise ImbError("turn_timeout applies only to interleaved launches; give segments, or omit it")
     if campaign.until_decided or campaign.segments > 1:
         _refuse_both_ways(campaign)
 
@@ -237,7 +237,7 @@ def examine_name(name: str) -> None:
 def _refuse_repeats(campaign: Campaign) -> None:
     """Raises ImbError where no launch could be known to be outside the dominant state, or looks would count repeats."""
     if campaign.until_decided:
-        raise ImbError("repeats and until_decided exclude each other; with until_decided, more rounds follow")
+        raise ImbError("repeats and until_decided cannot be combined; with until_decided, more rounds follow")
     for name, variant in variants(campaign).items():
         if is_classic(campaign, variant):
             raise ImbError(

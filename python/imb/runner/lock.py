@@ -172,7 +172,7 @@ def _time_here(file: Path) -> float:
 def _refusal(plan: Plan, owner: Owner | None) -> ImbError:
     return ImbError(
         f"session {plan.id} is being executed by {owner or 'another process'};"
-        " wait for its end, or `imb run --resume NAME` goes on with another session"
+        " wait until it ends, or resume another session with `imb run --resume NAME`"
     )
 
 

@@ -60,13 +60,13 @@ def words_of(
     sampling_options = [f"-{name}" for name in _OURS if name in options]
     if sampling.classic and (sampling.limited() or sampling_options):
         contradicted = [*sampling.limited(), *sampling_options][0]
-        raise ImbError(f"classic and {contradicted} exclude each other; classic rows are one burst each")
+        raise ImbError(f"classic and {contradicted} cannot be combined; classic rows are one burst each")
     if sampling.limited() and sampling_options:
         raise ImbError(
-            f"{sampling.limited()[0]} and {sampling_options[0]} (IMB argument) exclude each other; give one of them"
+            f"{sampling.limited()[0]} and {sampling_options[0]} (IMB argument) cannot be combined; give one of them"
         )
     if sampling.limited() and (reason := classic_reason(arguments)):
-        raise ImbError(f"{sampling.limited()[0]} and {reason} of the IMB arguments exclude each other")
+        raise ImbError(f"{sampling.limited()[0]} and {reason} of the IMB arguments cannot be combined")
     if (
         sampling.classic
         or sampling_options

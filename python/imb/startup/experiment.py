@@ -42,7 +42,7 @@ class StartupExperiment(Experiment[StartupSettings, "list[Summary]"]):
         if failed:
             runs = [ended.run[:SHORT] for ended in executed.over if ended.outcome != "measured"]
             advice = f"; see `imb show {runs[0]}`" if runs else ""
-            say(f"imb: {failed} of {len(plan.items)} launches failed{advice}", err=True)
+            say(f"imb: {failed} of {counted(len(plan.items), 'launch')} failed{advice}", err=True)
         return 1 if failed else 0
 
 

@@ -6,7 +6,7 @@ ENTRIES = Entries(
     commands={
         "tune": CommandEntry(
             "Measure",
-            "Write a tuning file of the MPI library that is proven not slower than its own choices.",
+            "Write a tuning file of the MPI library that is verified not slower than the library's defaults.",
             "imb.tune.command",
         )
     },

@@ -130,7 +130,7 @@ def command(
             "--seed",
             metavar="N",
             help="Seed of the random order.",
-            show_default="drawn",
+            show_default="random",
             rich_help_panel=METHOD,
         ),
     ] = None,
@@ -167,7 +167,7 @@ def command(
     launcher: LauncherOption = "mpiexec",
     archive: ArchiveOption = None,
 ) -> None:
-    """Write a tuning file of the MPI library that is proven not slower than its own choices.
+    """Write a tuning file of the MPI library that is verified not slower than the library's defaults.
 
     For each collective, number of ranks and length, the algorithms of the library are measured side by side. A cell leaves the
     library's own choice only where fresh launches, with the file and without, confirm that it is faster; all else keeps the default.

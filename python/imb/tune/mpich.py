@@ -222,7 +222,7 @@ class MpichTuner(Tuner):
     def limits(self, cell: Cell) -> str | None:
         traits = _COLLECTIVES.get(cell.collective)
         if traits is None:
-            return f"{cell.collective} has no rules by length that all ranks read alike"
+            return f"{cell.collective} is not a collective with rules by message size"
         if traits.counted(cell.bytes, cell.ranks) > _MOST_BYTES:
             return "trees of MPICH have no lengths of 2 GiB and more"
         return shared_limits(cell)

@@ -256,7 +256,7 @@ def test_hosts_are_listed_with_the_worst_first(site: Site, imb: Imb, monkeypatch
 def test_a_list_of_no_hosts(imb: Imb, tmp_path: Path) -> None:
     for words, line in (
         (["--file", tmp_path], f"imb: no files of imb health in {tmp_path}; measure"),
-        (["--within", "2"], "imb: --within is of checks and sessions; omit it, or omit --list"),
+        (["--within", "2"], "imb: --within cannot be combined with --list"),
     ):
         said = imb("health", "--list", "--strict", *words)
         assert said.code == 2 and said.out == "" and said.err.startswith(line) and said.err.count("\n") == 1
@@ -296,8 +296,8 @@ def test_a_check_out_of_time_is_continued_by_the_next(site: Site, monkeypatch: p
         ([], "no limits: "),
         (["--within", "soon"], "'--within': not a valid number"),
         (["--wihtin", "5"], "No such option: --wihtin"),
-        (["--np", "2"], "--np is of --learn"),
-        (["--learn", "--within", "5"], "--within is of checks"),
+        (["--np", "2"], "--np needs --learn"),
+        (["--learn", "--within", "5"], "--within cannot be combined with --learn"),
         (["--learn", "-b", "PingPong", "-b", "Accumulate"], "ambiguous benchmark"),
         (["--learn", "-b", "PingPong", "-b", "Ibcast"], "one component, not of MPI1, NBC"),
         (["--learn", "--bytes", "1K"], "--bytes: not lengths: 1K"),

@@ -30,7 +30,7 @@ def test_latency_is_one_line(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
 
 @pytest.mark.alone
 def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
-    said = imb("latency", *with_(mpi), "--launches", "3", "--budget", "1", "--bytes", "8")
+    said = imb("latency", *with_(mpi), "--launches", "3", "--launch-budget", "1", "--bytes", "8")
     assert said.code == 0, said.err
     pattern = r"([\d.]+) µs one way (?:\+-([\d.e+]+) %|n/a) \(min ([\d.]+), p25 .* of 3 launches\); 8 bytes, this host, .*\d"
     found = re.fullmatch(pattern, said.out.strip())
@@ -55,10 +55,13 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--budget", "1", "--classic"], "--budget needs passes"),
-        (["--budget", "1", "--repetitions", "10"], "--budget needs passes"),
-        (["--budget", "30", "--timeout", "20"], "--budget 30 needs a --timeout above it, not 20"),
-        (["--budget", "0"], "--budget"),
+        (["--launch-budget", "1", "--classic"], "--launch-budget needs passes"),
+        (["--launch-budget", "1", "--repetitions", "10"], "--launch-budget needs passes"),
+        (
+            ["--launch-budget", "30", "--timeout", "20"],
+            "--launch-budget 30 needs a --timeout above it, not 20",
+        ),
+        (["--launch-budget", "0"], "--launch-budget"),
         (["--bytes", "99999999999999"], "2147483647"),
         (["--cpus", "0,0"], "--cpus 0,0: both ranks on CPU 0 would compete for it; give two CPUs"),
     ],

@@ -136,7 +136,7 @@ def test_a_launch_that_fails_is_a_line_and_others_go_on(imb: Imb, fake: list[obj
     rows = [line.split() for line in said.out.splitlines()[2:]]
     assert [row[0] for row in rows] == ["1", "2", "2"] and rows[2][1] == "ranks:"  # no row of dashes for 4
     nothing = imb("startup", *fake, "--ranks", "4", "--launches", "1")
-    assert (nothing.code, nothing.out) == (1, "") and "1 of 1 launches failed" in nothing.err
+    assert (nothing.code, nothing.out) == (1, "") and "1 of 1 launch failed" in nothing.err
     found = summaries(imb("startup", *fake, "--ranks", "4", "--launches", "1", "--format", "json").out)
     assert (found[4]["failed"], found[4]["launch"], found[4]["first"]) == (1, None, None)
 
@@ -159,7 +159,7 @@ def test_launches_that_are_skipped_are_failures(imb: Imb, tmp_path: Path) -> Non
         (["--ranks", "1,,2"], "--ranks: not numbers of ranks: 1,,2"),
         (["--ranks", "two"], "--ranks: not numbers of ranks: two"),
         (["--launches", "0"], "--launches"),
-        (["--cpus", "0", "--bind", "core"], "--cpus and --bind exclude each other"),
+        (["--cpus", "0", "--bind", "core"], "--cpus and --bind cannot be combined"),
         (["--cpus", "99999"], "no CPU 99999 on this host"),
     ],
 )
