@@ -890,7 +890,7 @@ def test_rows_beyond_the_budget_are_no_failed_launch(imb: Imb, archive: Archive)
         )
     out = {label: " ".join(imb("compare", "plain", label).out.split()) for label in ("short", "lost", "dead")}
     assert (
-        "B: 3 launches did not reach all rows within the budget of a launch: give a longer one"
+        "B: 3 launches did not reach all rows within the budget of a launch: give a longer --launch-budget"
         in out["short"]
     )
     assert "ended as failed" not in out["short"]

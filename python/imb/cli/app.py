@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, cast
@@ -89,10 +90,15 @@ def imb(
 
 
 def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Report Ctrl-C as an error, which Typer would not."""
+    """Refuse values that are no numbers, and report Ctrl-C as an error, which Typer would not."""
 
     @functools.wraps(command)
     def wrapped(*words: object, **options: object) -> None:
+        for name, value in options.items():
+            if isinstance(value, float) and math.isnan(
+                value
+            ):  # older versions of Typer accept it in any range
+                raise typer.BadParameter(f"'--{name.replace('_', '-')}': nan is no number")
         try:
             command(*words, **options)
         except KeyboardInterrupt:
