@@ -150,6 +150,7 @@ def test_a_batch_job_leaves_what_a_direct_run_leaves(mpi: lab.Mpi, imb: Imb, arc
     assert imb("archive", "verify").code == 0
 
 
+@pytest.mark.needs_mpi
 @pytest.mark.usefixtures("scheduler")
 def test_the_job_script_of_the_manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/clusters.md, as it is written, on two nodes and with one launch: both nodes are this machine, of which a sweep shows nothing, so the job goes on."""
