@@ -118,7 +118,7 @@ def set_(
 
 
 def _lack(baseline: Baseline) -> str | None:
-    """How many launches and sessions a baseline has, if these are too few, with advice; None: they are enough."""
+    """How many launches and sessions a baseline has, if these are too few, with advice, or None if they are enough."""
     from imb.compare.pairing import separate_sessions, session_of
     from imb.compare.session_bound import FACTOR
     from imb.history.prediction import FEWEST

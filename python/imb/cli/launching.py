@@ -170,7 +170,7 @@ def _share(text: str) -> float:
 
 
 def note_classic(reason: str | None) -> None:
-    """Print why rows are measured classic, not in passes; None: they are measured as the options have it."""
+    """Print why rows are measured classic, not in passes; print nothing if they are measured in passes."""
     if reason:
         say(f"imb: note: measuring classic, one burst per row, because of {reason}", err=True)
 
@@ -218,7 +218,7 @@ def intent_of(
 
 
 def placed_ranks(hosts: Sequence[str], ppn: int | None) -> int | None:
-    """How many ranks --hosts and --ppn ask for, on the hosts of the allocation where none is named; None: neither is given."""
+    """How many ranks --hosts and --ppn ask for, on the hosts of the allocation where none is named, or None if neither is given."""
     from imb.mpi.allocation import hosts_offered
 
     if ppn:

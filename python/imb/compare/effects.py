@@ -70,7 +70,7 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with CompareSettings.confidence, for this row or band
-    alone; None: too few launches. `simultaneous`: the interval adjusted for all judged bands and rows; B differs where it excludes 1.
+    alone, or None if there are too few launches. `simultaneous`: the interval adjusted for all judged bands and rows; B differs where it excludes 1.
     `interval`: the one of the two that decided, and the only one that is shown, with this `confidence`; `adjusted`: it is the
     simultaneous one. `p`: of no difference; `q`: p adjusted for all judged bands and rows. `spread`: standard deviation between
     launches (sessions, where these are judged) of one side, of the logarithm, so 0.05 is about 5 %. `launches_a`, `launches_b`: how
@@ -289,7 +289,7 @@ def _latched(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
 def _both(
     first: tuple[float | None, float | None] | None, other: tuple[float | None, float | None] | None
 ) -> tuple[float | None, float | None] | None:
-    """The intersection of two intervals; None: it is empty, or neither is known."""
+    """The intersection of two intervals, or None if it is empty, or neither is known."""
     if first is None or other is None:
         return first or other
     lows, highs = ([end for end in ends if end is not None] for ends in zip(first, other, strict=True))

@@ -21,7 +21,7 @@ def share_before(a: Side, b: Side, *, one_session: bool) -> float | None:
 
 
 def _precedence(launch: Launch, other: Launch, *, one_session: bool) -> float | None:
-    """1 where this launch preceded the other one, 0 where it followed; None: not known."""
+    """1 where this launch preceded the other one, 0 where it followed, or None if it is not known."""
     session = session_of(launch)
     if not one_session and session != session_of(other):
         return None

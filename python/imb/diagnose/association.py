@@ -48,7 +48,7 @@ def ranks_within(values: Values, groups: Groups) -> Values:
 
 def test_within_launch(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
     """The test of the samples of a launch, in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`:
-    `ranks_within` of `beside_neighbors`; `groups`: number of its row. None: too few samples.
+    `ranks_within` of `beside_neighbors`; `groups`: number of its row. None if there are too few samples.
 
     A slow sample lasts longer, so more happens in it by chance. What counts is therefore the amount less what the row's mean
     rate lets expect of its seconds. Its product with slowness is 0 in the mean where the disturbance comes at a constant
@@ -88,7 +88,7 @@ def _above_zero(values: Values) -> float | None:
 
 
 def test_between_launches(rates: Values, slowness: Values) -> float | None:
-    """The test of launches: correlation of values, by permutation of the launches. None: too few launches.
+    """The test of launches: correlation of values, by permutation of the launches. None if there are too few launches.
 
     Launches are interleaved, so under the null hypothesis all orders of them are equally likely. Values and not ranks: where
     five launches of ten are disturbed, ranks within the five are chance, and no correlation of ranks would be certain.

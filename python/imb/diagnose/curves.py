@@ -95,7 +95,7 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> CurveFit | 
 
 
 def misfit(lengths: Values, times: Values, model: CurveFit) -> str | None:
-    """Why the figures of the model would contradict the points that it was fitted to; None: they do not."""
+    """Why the figures of the model would contradict the points that it was fitted to, or None if they do not."""
     if model.latency <= 0:
         return "latency would be negative"
     if model.time(lengths).min() <= 0:

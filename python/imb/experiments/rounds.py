@@ -54,7 +54,7 @@ class Rounds(Experiment[S, R]):
         return Next(add_repeats(self.archive, plan, over, say), stop)
 
     def _examine_round(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int, say: Say) -> str | None:
-        """Why a round is not launched, which is also printed; None: it is launched."""
+        """Why a round is not launched, which is also printed, or None if it is launched."""
         if plan.until is None or turn == self._round:
             return None
         self._round = turn
@@ -138,7 +138,7 @@ class Rounds(Experiment[S, R]):
 
 
 def add_repeats(archive: Archive, plan: Plan, over: Sequence[FinishedLaunch], say: Say) -> Plan | None:
-    """The plan, with launches that are repeated at its end; a line names them. None: there are none, or the plan has them
+    """The plan, with launches that are repeated at its end; a line names them. None if there are none, or the plan has them
     already."""
     by_number = {ended.number: ended for ended in over}
     if not plan.repeats or any(item.repeats for item in plan.items) or len(by_number) < len(plan.items):

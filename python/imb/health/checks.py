@@ -55,7 +55,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
-    `library`: of the MPI, as it names itself. `settings`: variables of the ranks that choose its transports; None: not known. `checks`,
+    `library`: of the MPI, as it names itself. `settings`: variables of the ranks that choose its transports, or None if they are not known. `checks`,
     `suspects`: how many there were."""
 
     format: str = FORMAT
@@ -80,7 +80,7 @@ class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
 
 class HealthLaunch(NamedTuple):
     """Seconds by figure; how long the launch took; the MPI's library, and the variables that choose its transports; CPUs that
-    other processes used. None: not known."""
+    other processes used. None if it is not known."""
 
     values: dict[str, float]
     seconds: float
@@ -116,7 +116,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def load_kept(path: Path, *, to_execute: bool = True) -> HealthFile | None:
-    """The content of the file; None: there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
+    """The content of the file, or None if there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
     this user; else it may be anything. Raises ImbError, OSError."""
     try:
         file = ownership.examined(path)

@@ -97,7 +97,7 @@ class NewestDeviation(msgspec.Struct, frozen=True, kw_only=True):
 class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
     """Series that change at one session. `session`: index of the first one after the change; `run`, `date`: its first run.
     `before`: the last run before. `conditions`: what differs between these two sessions. `until`: the session from which on the
-    level before is back: the change is past; None: it lasts."""
+    level before is back: the change is past. None if it lasts."""
 
     session: int
     run: str
@@ -111,9 +111,9 @@ class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
 class History(msgspec.Struct, frozen=True, kw_only=True):
     """Result of `imb watch`. `drifts`: series that change steadily, from the first session to the last. `correlation`: of
     the noise of neighboring sessions. `detectable`: the slowdown, 0.05 is 5 %, that is found within five sessions in 19
-    of 20 cases in the median series; None: unknown. `newest`: where the last session is outside the prediction
+    of 20 cases in the median series, or None if it is unknown. `newest`: where the last session is outside the prediction
     interval of earlier ones, the largest first; `limit`: the slowdown of the newest session that is found in the median
-    series; None: too few sessions. `verdict`: slower where any change that counts is, or the newest session; too noisy where nothing
+    series, or None if there are too few sessions. `verdict`: slower where any change that counts is, or the newest session; too noisy where nothing
     is found and `detectable` (without one, `limit`) is above BLIND."""
 
     name: str

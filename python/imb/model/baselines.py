@@ -29,7 +29,7 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "hosts")
 
     def same(self, other: Hardware) -> bool | None:
-        """Whether both are of one kind; where a CPU model is unknown, whether the hosts are the same; None: not known."""
+        """Whether both are of one kind; where a CPU model is unknown, whether the hosts are the same, or None if it is not known."""
         if self.cpu_model and other.cpu_model:
             return self.kind() == other.kind()
         return set(self.hosts) == set(other.hosts) if self.hosts and other.hosts else None

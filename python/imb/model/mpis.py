@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # an old Python, to which tools/setup.py has to say so, lacks
 
     # Program and arguments -> what the program of an installed MPI prints; None where it has no such program.
     Ask: TypeAlias = Callable[..., str | None]
-    # A variable -> its value; None: it is passed by the launcher's environment, since others may see arguments.
+    # A variable -> its value, or None if the launcher's environment passes it, since others may see arguments.
     Variables: TypeAlias = Mapping[str, str | None]
 
 GPU_TITLES = {"cuda": "CUDA", "rocm": "ROCm"}

@@ -58,7 +58,7 @@ Cause: TypeAlias = Literal[
     "clock_set",
 ]
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
-# What an option takes on the command line: on and off are booleans; None: nothing is in force.
+# What an option takes on the command line: on and off are booleans; None means that nothing is in force.
 OptionValue: TypeAlias = bool | int | float | str | list[int | float | str] | None
 _Type = TypeVar("_Type")
 _ABSENT = msgspec.Meta(extra={"absent": True})
@@ -215,7 +215,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
         return list(dict.fromkeys(rank.host for rank in self.ranks or []))
 
     def option(self, name: str, kind: type[_Kind]) -> _Kind | None:
-        """The value of an option of the suite that was in force; None: none, or not known."""
+        """The value of an option of the suite that was in force, or None if there was none or it is not known."""
         value: Any = (self.options or {}).get(name)
         kinds = (int, float) if kind is float else kind
         return value if isinstance(value, kinds) and isinstance(value, bool) == (kind is bool) else None

@@ -98,7 +98,7 @@ def mpi_of(wrapper: Path) -> Installation:
 
 
 def _cray_version(wrapper: Path) -> str | None:
-    """`Cray MPICH 8.1.28`, by the mpichversion beside its wrapper; None: another MPI."""
+    """`Cray MPICH 8.1.28`, by the mpichversion beside its wrapper, or None for another MPI."""
     tool = wrapper.with_name("mpichversion")
     cray = mpis.CRAY_MPICH
     named = re.search(cray.version, output_of([str(tool)])[1]) if tool.is_file() else None

@@ -49,7 +49,7 @@ class Interval(NamedTuple):
 
 
 def interval_of(effect: Effect) -> Interval | None:
-    """The only interval of an effect that is shown anywhere; None: not known."""
+    """The only interval of an effect that is shown anywhere, or None if it is not known."""
     if effect.interval is None:
         return None
     low, high = effect.interval

@@ -165,7 +165,7 @@ def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str
 
 
 def made_at(now: datetime | None) -> str | None:
-    """When a page was made, as it shows it; None: nothing."""
+    """When a page was made, as it shows it, or None if it shows nothing."""
     return now.strftime("%Y-%m-%d %H:%M") if now else None
 
 

@@ -271,7 +271,7 @@ def _refuse_segments(campaign: Campaign) -> None:
 
 
 def interleaving_obstacle(campaign: Campaign) -> str | None:
-    """Why the launches of these variants are not interleaved by default; None: they can run side by side. Raises
+    """Why the launches of these variants are not interleaved by default, or None if they can run side by side. Raises
     ImbError where names or arguments are wrong."""
     if any("IO" in chosen for chosen in selections(campaign)):
         return "IMB-IO's files are in one folder"

@@ -67,7 +67,7 @@ class Experiment(ABC, Generic[S, R]):
         self.settings: S = settings_of(plan, self.Settings)  # type: ignore[assignment]
 
     def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
-        """What follows after the launches that are over. `turn`: the round that would begin; None: all that is planned was launched."""
+        """What follows after the launches that are over. `turn`: the round that would begin, or None if all that is planned was launched."""
         return Next()
 
     @abstractmethod

@@ -127,7 +127,7 @@ class Conductor:
         self._wake()
 
     def lost(self, side: int) -> str | None:
-        """Why this launch, which stopped, gets no more turns; the caller is to end it. None: it did not stop. From any thread."""
+        """Why this launch, which stopped, gets no more turns; the caller is to end it. None if it did not stop. From any thread."""
         return self._sides[side].lost
 
     def _wake(self) -> None:

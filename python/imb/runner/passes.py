@@ -113,7 +113,7 @@ def most_seconds(arguments: Sequence[str]) -> float | None:
 
 def time_limit(component: Component, arguments: Sequence[str], ranks: int, at_once: int) -> float | None:
     """Seconds after which a launch with these IMB arguments counts as hanging, with `at_once` launches interleaved: many times what its
-    arguments ask for. None: they ask for no limit, as -time 0 does."""
+    arguments ask for. None if they ask for no limit, as -time 0 does."""
     seconds = most_seconds(arguments)
     if seconds is None:
         names = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))

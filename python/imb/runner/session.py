@@ -252,7 +252,7 @@ def examine(plan: Plan) -> None:
 
 
 def stall_limit(plan: Plan, item: Item) -> float | None:
-    """Seconds without a record after which a launch is ended; None: it has a time limit instead."""
+    """Seconds without a record after which a launch is ended, or None if it has a time limit instead."""
     if item.timeout or plan.timeout:
         return None
     batches = launch_batches(plan, plan.items)

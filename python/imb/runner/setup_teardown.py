@@ -130,7 +130,7 @@ class SetupState:
 
     def _carry_out(self, step: str, variant: int, command: str) -> str | None:
         """Runs one command, in a group of its own, so that the terminal's Ctrl-C does not reach it. Returns
-        what went wrong; None: nothing.
+        what went wrong, or None if nothing did.
 
         Raises ImbError where a secret was not recorded and is not in the environment.
         """

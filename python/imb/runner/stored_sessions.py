@@ -51,7 +51,7 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
 
 
 def set_timeout(plan: Plan, timeout: float | None) -> Plan:
-    """The plan with this time limit for its launches; None: its own. Raises ImbError where launches would exceed it that measure
+    """The plan with this time limit for its launches, or None to keep its own. Raises ImbError where launches would exceed it that measure
     as planned."""
     if timeout is None:
         return plan
@@ -64,7 +64,7 @@ def set_timeout(plan: Plan, timeout: float | None) -> Plan:
 
 
 def find_resumable(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
-    """The newest session that is neither over nor executed by a process; where there is none, the newest; None: no
+    """The newest session that is neither over nor executed by a process; where there is none, the newest, or None if no
     session."""
     newest: Plan | None = None
     for plan in newest_first:

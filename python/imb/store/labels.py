@@ -139,7 +139,7 @@ def label_from_title(title: str) -> str | None:
 
 
 def _reason(label: str) -> str | None:
-    """What is wrong and what is allowed; None: nothing."""
+    """What is wrong and what is allowed, or None if the label is valid."""
     if not label or label != label.strip() or len(label) > _LONGEST:
         return f"use 1 to {_LONGEST} characters, without leading or trailing blanks"
     if not is_printable(label):

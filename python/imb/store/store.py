@@ -252,7 +252,7 @@ class Archive:
         return self.runs, self.label_folder, self.removed, self.tmp, self.sessions, self.baselines
 
     def missing(self) -> str | None:
-        """The message where the archive does not exist; None: it exists."""
+        """The message where the archive does not exist, or None if it exists."""
         if self.folder.exists():
             return None
         return f"no archive {self.folder}; `imb run` and `imb import` make it, --archive and $IMB_ARCHIVE name another"
@@ -292,7 +292,7 @@ class Archive:
         return ImbError(f"{message}; give another one (--archive, $IMB_ARCHIVE)")
 
     def _closed_folder(self, error: PermissionError) -> Path | None:
-        """The folder of runs, labels or removed runs in which this user may not write; None: it is another one."""
+        """The folder of runs, labels or removed runs in which this user may not write, or None if it is another one."""
         for name in (error.filename2, error.filename):
             folder = Path(name).parent if isinstance(name, str | Path) else self.folder
             while folder != self.folder and folder.is_relative_to(self.folder):

@@ -744,7 +744,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         forced: Forced,
         name: str,
     ) -> Stage[Switch | None]:
-        """A file of these choices that acts where it should; of cells where it does not, the choice is taken out. None: there is no
+        """A file of these choices that acts where it should; of cells where it does not, the choice is taken out. None if there is no
         such file."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         for attempt in range(CORRECTED):

@@ -116,7 +116,7 @@ class Search:
     """The race of the candidates of some cells that are measured side by side. Candidate 0 is the default, which is never out."""
 
     def __init__(self, cells: int, candidates: int, margin: float, alive: Mask | None = None) -> None:
-        """`alive`: candidates of each cell, shape (cells, candidates); None: all."""
+        """`alive`: candidates of each cell, shape (cells, candidates), or None for all."""
         self._margin = math.log1p(margin)
         self._logs: Values = np.empty((0, cells, candidates))
         self.alive: Mask = np.ones((cells, candidates), dtype=np.bool_) if alive is None else alive.copy()

@@ -57,7 +57,7 @@ def prove_again(folder: Path, mpi: Installation, session: str) -> None:
 
 
 def difference(folder: Path, mpi: Installation) -> str | None:
-    """How this MPI differs from the one with which the files were proven; None: it is the same, or that is not known."""
+    """How this MPI differs from the one with which the files were proven, or None if it is the same, or that is not known."""
     before = proven_in(folder)
     if before is None:
         return None

@@ -76,7 +76,7 @@ class Tuner(ABC):
 
     @abstractmethod
     def limits(self, cell: Cell) -> str | None:
-        """Why a file cannot express this cell; None: it can."""
+        """Why a file cannot express this cell, or None if it can."""
 
     def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
         """Why an algorithm is no candidate in a cell, as known before it is tried: `two_proc` on 4 ranks; None: try it."""
@@ -91,7 +91,7 @@ class Tuner(ABC):
         return Switch({})
 
     def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
-        """MPI_T variables that select it on a new communicator, for -alternate; None: it cannot change within a launch."""
+        """MPI_T variables that select it on a new communicator, for -alternate, or None if it cannot change within a launch."""
         return None
 
     @abstractmethod
@@ -130,7 +130,7 @@ class Tuner(ABC):
         return None
 
     def unread(self, switch: Switch, output: str) -> str | None:
-        """A file of the switch that a launch under `watch` does not report to have read; None: all, or nothing is reported."""
+        """A file of the switch that a launch under `watch` does not report to have read, or None if it reports all of them, or nothing at all."""
         return None
 
     def complained(self, errors: str) -> str | None:
@@ -140,7 +140,7 @@ class Tuner(ABC):
 
 
 def shared_limits(cell: Cell) -> str | None:
-    """Why no library's file can express this cell; None: nothing is known against it."""
+    """Why no library's file can express this cell, or None if nothing is known against it."""
     if cell.ranks < 2:
         return "one rank has no choice of algorithms"
     if cell.bytes == 0 and cell.collective != "Barrier":

@@ -31,7 +31,7 @@ Size = tuple[str, int]
 
 
 class Stage(NamedTuple):
-    """`rounds`: some of all pairs; None: all. `sizes`: benchmarks and bytes. `why`: "again": these rounds were measured before; "wider": other
+    """`rounds`: some of all pairs, or None for all. `sizes`: benchmarks and bytes. `why`: "again": these rounds were measured before; "wider": other
     rounds of all endpoints; "confirm": what is suspected."""
 
     rounds: Collection[Round] | None
