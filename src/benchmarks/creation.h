@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// The parts of a Spec that these benchmarks have. `name` is that of the call, too.
+/// The parts of a Spec that these benchmarks have. `name` is also the name of the call.
 constexpr Spec creation_spec(std::string_view name, std::string_view measures,
                              std::string_view unavailable = {}) {
   return {.name = name,

@@ -1,4 +1,4 @@
-// IMB-EXT. The order is that of the reference outputs; benchmarks off by default follow related ones.
+// IMB-EXT. The order follows the reference outputs; benchmarks off by default follow related ones.
 #pragma once
 
 #include "benchmarks/active_target.h"

@@ -68,7 +68,7 @@ struct NonblockingForm : Blocking {
 };
 
 /// A blocking collective as a nonblocking one: its start and the wait for it. The engine computes in between.
-/// `name` is that of the call, too. Source: guide, "IMB-NBC Benchmarks".
+/// `name` is also the name of the call. Source: guide, "IMB-NBC Benchmarks".
 template <Label name, class Blocking>
 struct Nonblocking {
   using Implementation = NonblockingForm<Blocking>;
@@ -176,7 +176,7 @@ struct RequestForm : Pattern {
 
 /// A one-sided transfer of rank 0 with a request, and the wait for it. The wait completes the transfer at the
 /// origin, as MPI_Win_flush_local does; it is complete at the target when the lock around the batch is
-/// released. `name` is that of the call, too. Source: MPI 4.1, section 12.3.5.
+/// released. `name` is also the name of the call. Source: MPI 4.1, section 12.3.5.
 template <Label name, class Pattern>
 struct RequestBased {
   using Implementation = RequestForm<Pattern>;

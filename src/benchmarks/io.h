@@ -1,4 +1,4 @@
-// IMB-IO. The order is that of the reference outputs.
+// IMB-IO. The order follows the reference outputs.
 #pragma once
 
 #include "benchmarks/catalog.h"

@@ -1,4 +1,4 @@
-// IMB-MPI1. The order is that of the reference outputs; benchmarks off by default follow related ones.
+// IMB-MPI1. The order follows the reference outputs; benchmarks off by default follow related ones.
 #pragma once
 
 #include "benchmarks/catalog.h"

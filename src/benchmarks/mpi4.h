@@ -1,4 +1,4 @@
-// IMB-MPI4. The order is that of the reference outputs; each pure form, off by default, follows the form with
+// IMB-MPI4. The order follows the reference outputs; each pure form, off by default, follows the form with
 // overlap, and benchmarks that IMB does not have follow those that it has.
 #pragma once
 

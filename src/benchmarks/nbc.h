@@ -1,4 +1,4 @@
-// IMB-NBC. The order is that of the reference outputs; each pure form, off by default, follows the form with
+// IMB-NBC. The order follows the reference outputs; each pure form, off by default, follows the form with
 // overlap.
 #pragma once
 

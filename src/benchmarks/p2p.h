@@ -1,4 +1,4 @@
-// IMB-P2P. The order is that of the reference outputs; benchmarks that IMB does not have, off by default,
+// IMB-P2P. The order follows the reference outputs; benchmarks that IMB does not have, off by default,
 // follow.
 #pragma once
 

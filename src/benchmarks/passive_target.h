@@ -1,5 +1,5 @@
 // IMB-RMA: one-sided transfers that the origin completes alone, within a lock that is held around the batch.
-// Targets wait in a barrier, unless they are origins, too. Source: guide, "IMB-RMA Benchmarks".
+// Targets wait in a barrier, unless they are also origins. Source: guide, "IMB-RMA Benchmarks".
 #pragma once
 
 #include "benchmarks/one_sided.h"
@@ -30,7 +30,7 @@ constexpr Spec local_spec(Spec spec) {
   return spec;
 }
 
-/// Where a flush completes transfers: at the target, too, or at the origin only.
+/// Where a flush completes transfers: also at the target, or at the origin only.
 struct AtTarget {
   static void flush(int target, MPI_Win win) { MPI_Win_flush(target, win); }
   static void flush_all(MPI_Win win) { MPI_Win_flush_all(win); }

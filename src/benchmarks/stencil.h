@@ -87,7 +87,7 @@ struct Stencil3D : TorusPattern<3> {
   static constexpr Spec spec = torus_spec("Stencil3D", 3);
 };
 
-/// -halo sets the dimensions, and whether processes exchange across edges and corners, too.
+/// -halo sets the dimensions, and whether processes also exchange across edges and corners.
 struct Halo : PatternBase {
   using Loop = StencilLoop;
   static constexpr Spec spec = [] {

@@ -192,7 +192,7 @@ struct Option {
   std::string (*default_of)(const Defaults& defaults) = nullptr;  ///< the default, if components differ
   std::string_view example = {};                                  ///< option and values
   std::string_view details = {};  ///< what -help NAME adds; a newline ends a paragraph
-  bool lists_parameters = false;  ///< -help NAME shows the parameters of -set, too
+  bool lists_parameters = false;  ///< -help NAME also shows the parameters of -set
   const Field* field = nullptr;
   bool recorded = true;  ///< in the run record; false: another option has the value, or it is not recorded
   Range range = {};

@@ -15,7 +15,7 @@ struct Parameter {
   std::string_view help;
   const Field* field;
   Range range = {};
-  std::string_view option = {};  ///< the option that sets it, too
+  std::string_view option = {};  ///< the option that also sets it
 };
 std::span<const Parameter> parameters();
 

@@ -177,7 +177,7 @@ namespace {
 
 using cuda::Calls;
 
-// The device's primary context, which a CUDA runtime in the MPI uses, too.
+// The device's primary context, which a CUDA runtime in the MPI also uses.
 class PrimaryContext {
  public:
   PrimaryContext(const Calls& calls, int index) : calls_(calls) {

@@ -57,7 +57,7 @@ std::int64_t FileCheck::count_written(std::int64_t repetitions, const std::funct
   return any_order() ? count_misplaced_writes(repetitions, file) : count_misread(repetitions, file);
 }
 
-// Bytes beyond what was written are errors, too; unread bytes count as wrong. If processes share the file,
+// Bytes beyond what was written are also errors; unread bytes count as wrong. If processes share the file,
 // each reads what its right neighbor wrote.
 std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file) {
   const int writer = alone() ? setup_.group.me.rank : setup_.group.me.right();

@@ -433,7 +433,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
       .completed = completed,
-      // One-sided calls accept predefined operations only, with derived types, too (MPI 3.1, section 11.3.4).
+      // One-sided calls accept predefined operations only, also with derived types (MPI 3.1, section 11.3.4).
       .op = spec().access == Access::two_sided ? sum_.handle() : MPI_SUM,
       .info = shared_.info_.handle(),
       .send_mode = options.send_mode,

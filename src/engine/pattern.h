@@ -84,7 +84,7 @@ struct PatternBase : LoopBase {
   /// The other rank of a pair. The default is the right neighbor, which of two processes is the other one.
   static constexpr auto peer_of = [](const GroupRank& e) { return e.right(); };
 
-  /// Whether the receive buffer of this rank is input, too. For benchmarks with Spec::updates_receive.
+  /// Whether the receive buffer of this rank is also input. For benchmarks with Spec::updates_receive.
   static constexpr auto updates = [](const GroupRank& /*e*/) { return true; };
 };
 

@@ -13,7 +13,7 @@ struct WallClock {
   static double resolution();
 };
 
-/// The clock of threads that take turns in MPI: MPI_Wtime is a call of MPI, too, and threads read the clock
+/// The clock of threads that take turns in MPI: MPI_Wtime is also a call of MPI, and threads read the clock
 /// while another one has its turn.
 struct TurnClock {
   using Source = std::chrono::steady_clock;

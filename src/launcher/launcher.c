@@ -250,8 +250,8 @@ static bool speaks(void) {
   return true;
 }
 
-// Ends every rank. A launcher ends the others as soon as one has failed, so those without words let rank 0
-// speak first.
+// Ends every rank. A launcher ends the others as soon as one has failed, so those without a message let rank
+// 0 speak first.
 static _Noreturn __attribute__((format(printf, 1, 2))) void refuse(const char* format, ...) {
   enum { start_ms = 500, delivery_ms = 20 };
   const bool speaking = speaks();

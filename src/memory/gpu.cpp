@@ -38,7 +38,7 @@ class Allocation {
   std::byte* address_;
 };
 
-// Managed memory is written and read by the driver, too: pages that the processor touches move to the host.
+// The driver also writes and reads managed memory: pages that the processor touches move to the host.
 class GpuMemory : public Memory {
  public:
   GpuMemory(MemoryKind kind, std::byte* address, std::int64_t bytes, Device& device)

@@ -15,7 +15,7 @@ inline constexpr int most_dimensions = 5;  ///< 242 neighbors with edges and cor
 /// Which neighbors in a torus a benchmark exchanges messages with. Without dimensions: none.
 struct Stencil {
   int dimensions = 0;
-  bool corners = false;  ///< neighbors across edges and corners, too, not only across faces
+  bool corners = false;  ///< neighbors also across edges and corners, not only across faces
 
   constexpr int neighbors() const {
     if (!corners) return 2 * dimensions;

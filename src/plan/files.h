@@ -12,7 +12,7 @@
 namespace openimb {
 
 /// `base`: path of the file without suffix. With several groups `_g<group>` follows; where each process has a
-/// file of its own, `_<rank in the group>` follows, too.
+/// file of its own, `_<rank in the group>` also follows.
 std::string file_name(const std::string& base, const Spec& spec, const Grouping& grouping, int group,
                       int rank);
 

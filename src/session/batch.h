@@ -1,5 +1,5 @@
 // A benchmark on one rank for one point, as the session sees it: it runs and checks repetitions, and reports
-// errors. Idle ranks have a batch, too, which does nothing.
+// errors. Idle ranks also have a batch, which does nothing.
 #pragma once
 
 #include <cstdint>

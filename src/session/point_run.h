@@ -52,7 +52,7 @@ struct PointSettings {
   bool check = false;              ///< run the check pass
   bool drift = false;              ///< check the calibration of the load afterwards
   /// With -sync_start clock. Seconds after which the clocks are synchronized again, before what is measured;
-  /// 0: always, and after it, too, where a row fails whose clocks were set.
+  /// 0: always, and also after it, where a row fails whose clocks were set.
   double oldest_clock = 0;
   std::function<void(bool same)> synchronized =
       {};                            ///< told of each synchronization: whether no clock was set

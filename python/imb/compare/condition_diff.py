@@ -111,7 +111,7 @@ def _setting(id: str, value: str) -> str:
 
 
 def _add_interface(difference: Difference, of_a: Values, of_b: Values) -> Difference:
-    """The difference between MPI libraries with their binary interface, if they have the same: the executable may then be the same, too."""
+    """The difference between MPI libraries with their binary interface, if they have the same: the executable may then also be the same."""
     interfaces = [values.get("build.interface", []) for values in (of_a, of_b)]
     if difference.condition.id != "mpi.name" or interfaces[0] != interfaces[1] or len(interfaces[0]) != 1:
         return difference

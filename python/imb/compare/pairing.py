@@ -1,6 +1,6 @@
 """How launches of two sides belong together: pairs of one session, sessions, or neither. Pure.
 
-A session is what `imb` launched in one go: on one day, after one boot, in one allocation. A log with a date is one, too. What differs between sessions
+A session is what `imb` launched in one go: on one day, after one boot, in one allocation. A log with a date is also one. What differs between sessions
 (pages, neighbors, temperature, other users) is shared by all launches of a session, so launches of different sessions
 are never compared with the spread of launches alone.
 

@@ -43,7 +43,7 @@ class Rounds(Experiment[S, R]):
         super().__init__(archive, plan)
         self._launches_by_run: dict[str, list[Launch]] = {}
         self._earlier: list[Launch] | None = None
-        over = session.done(archive, plan).values()  # their time counts in the budget, too
+        over = session.done(archive, plan).values()  # their time also counts in the budget
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in over)
         self._round = 0
 

@@ -30,7 +30,7 @@ _LEAST = 0.1  # least width of that part, as a share of the usual time: noise of
 _MOST = 0.75  # and the largest: beyond four times the usual time all is one color, or what takes 10 % longer would not be seen
 # Spreads: a pair that is slower by more than these is drawn even where another one shares its pixel.
 _STRONG = 4.5
-# Weights of endpoints where several share a pixel; matrix.js has the latter, too.
+# Weights of endpoints where several share a pixel; matrix.js also has the latter.
 _NAMED, _NO_ANSWER = 9.0, 99.0
 _SCALES: dict[Theme, list[tuple[float, str]]] = {  # Okabe and Ito's blue is usual, orange is slow
     "light": [(0, "#f3f7fa"), (_USUAL, "#bcd8ec"), (0.3, "#e2dcd4"), (0.4, "#f6b988"), (0.6, "#e0701c"), (0.8, "#a84300"), (1, "#4f2000")],

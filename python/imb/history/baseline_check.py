@@ -20,7 +20,7 @@ from imb.model.units import as_percent, counted
 from imb.stats.error_rates import FALSE_CHECK
 from imb.stats.shift import FEWEST as FEWEST_SESSIONS
 
-MORE = 10  # sessions of a baseline: notes state the power of a check for so many, too
+MORE = 10  # sessions of a baseline: notes also state the power of a check for so many
 
 
 class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):

@@ -419,7 +419,7 @@ class Result(Place, kw_only=True, tag_field="record", tag="result"):
 
     @property
     def by_clock(self) -> bool:
-        """Whether repetitions began at agreed times. The ranks' means then count repetitions that are not valid, too."""
+        """Whether repetitions began at agreed times. The ranks' means then also count repetitions that are not valid."""
         return self.valid_percent is not None
 
     @property

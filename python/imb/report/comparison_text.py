@@ -169,7 +169,7 @@ def _places_of(comparison: Comparison, word: str) -> str:
 
 
 def _extent(bands: Sequence[BandEffect], all_bands: Sequence[BandEffect]) -> str:
-    """` up to 256 KiB` where longer messages were measured, too, ` from 512 KiB` where shorter ones were."""
+    """` up to 256 KiB` where longer messages were also measured, ` from 512 KiB` where shorter ones were."""
     first, last = (_ends(effects) for effects in (bands, all_bands))
     if first is None or last is None or first == last:
         return ""

@@ -229,7 +229,7 @@ def command(
         ranks = sorted({cell.ranks for cell in tuner_of(installation).read(verify)[1]})
         if mismatch := difference(verify, installation):
             say(f"imb: {mismatch}", err=True)
-    # srun may still make the allocation, so the hosts follow from --ppn, too.
+    # srun may still make the allocation, so the hosts also follow from --ppn.
     host_count = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
     tuner = usable_tuner_of(installation, host_count)
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)

@@ -87,7 +87,7 @@ class StartWithHandles {
   /// Returns the process; empty where it cannot be started.
   Handle run(const std::string& program, const std::string& line) {
     // Launchers end the processes of a job together; a launcher that does not allow a process to leave the
-    // job ends the guardian, too.
+    // job also ends the guardian.
     for (const DWORD leave_job : {static_cast<DWORD>(CREATE_BREAKAWAY_FROM_JOB), DWORD{0}}) {
       std::string words = line;
       PROCESS_INFORMATION process{};

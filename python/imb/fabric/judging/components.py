@@ -93,7 +93,7 @@ def components_of(
     rows = [crossing for _, crossing in by_pairs.values()]
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
     if starts[-1] <= np.iinfo(np.int32).max:
-        starts = starts.astype(np.int32)  # else SciPy has indices of 8 bytes, too
+        starts = starts.astype(np.int32)  # else SciPy also has indices of 8 bytes
     indices = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int32)
     member = csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(a)))
     return Components(tuple(component for component, _ in by_pairs.values()), member)

@@ -410,7 +410,7 @@ class _Size:
         return self.topology.leaves[leaf] if self.topology.leaves else "its switch"
 
     def _route(self, at: int, effect: float) -> str:
-        """Whether a host is slow to hosts below its own switch, too: "" if it is, as slow hosts are; "route" if it is not; "?" where that is not known.
+        """Whether a host is also slow to hosts below its own switch: "" if it is, as slow hosts are; "route" if it is not; "?" where that is not known.
         Noise answers wrongly less often than in `level`, all suspects together."""
         component = self.all_passes.each[at]
         if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
