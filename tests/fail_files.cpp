@@ -25,7 +25,10 @@ bool watched(const char* path) {
   if (path == nullptr || !inject::here()) return false;
   if (first_process == 0) first_process = getpid();
   const char* const name = strrchr(path, '/') != nullptr ? strrchr(path, '/') + 1 : path;
-  return first_process == getpid() && strncmp(name, "IMB_out", 7) == 0 && strpbrk(name, ".-") == nullptr;
+  const char* const last =
+      strrchr(name, '-');  // IMB_out.HOST-PID-NUMBER_RANK; others are the MPI's own beside it
+  return first_process == getpid() && strncmp(name, "IMB_out.", 8) == 0 && last != nullptr &&
+         strspn(last + 1, "0123456789_") == strlen(last + 1);
 }
 
 template <class Real>

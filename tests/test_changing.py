@@ -129,6 +129,7 @@ LIBRARIES = [
     "app",
     "resolve",
     "engine",
+    "clocks",
     "session",
     "cli",
     "report",

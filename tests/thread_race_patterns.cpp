@@ -154,7 +154,7 @@ class Loop final : public Batch {
     context_.rank = this_rank;
     context_.ranks = 2;
     context_.peer = context_.left = context_.right = 1 - this_rank;
-    context_.count = context_.span = bytes;
+    context_.count = context_.message_stride = bytes;
     rank_.partitions = 8;
     context_.me = &rank_;
   }

@@ -33,13 +33,14 @@ static std::string_view missing_reason(std::string_view) { return {}; }
 #endif
 
 std::string_view unusable_reason(std::string_view call) {
-  static const std::string library = [] {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+  // Asked for before errors are caught: it allocates nothing.
+  static const struct Library {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;
-    MPI_Get_library_version(version.data(), &length);
-    return std::string(version.data(), static_cast<std::size_t>(length));
-  }();
-  const std::string_view hang = hang_reason(call, library);
+    Library() { MPI_Get_library_version(text.data(), &length); }
+  } library;
+  const std::string_view version(library.text.data(), static_cast<std::size_t>(library.length));
+  const std::string_view hang = hang_reason(call, version);
   return hang.empty() ? missing_reason(call) : hang;
 }
 

@@ -540,7 +540,7 @@ def test_the_interface_that_carried_the_messages_is_named(
         "x",
         "--precision",
         "100%",
-        "--budget",
+        "--launch-budget",
         "2",
         "--",
         "-msglog",
