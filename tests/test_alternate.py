@@ -300,3 +300,14 @@ def test_records_name_the_variant_everywhere(mpi, tmp_path, monkeypatch):
     assert {kind for kind, _ in kinds} == {"row", "result", "failure"}
     assert sum(kind == "failure" for kind, _ in kinds) == 3
     assert json.loads((tmp_path / "records.jsonl").read_text().splitlines()[-1])["failed"] == 3
+
+
+@pytest.mark.alone  # ranks that wait for their CPUs begin late
+def test_ranks_arrive_alike_under_all_variants(alternating, tmp_path):
+    """xN is a multiple of what the operation takes under the first variant."""
+    words = f"-alternate {tmp_path / 'variants.txt'} -msgsize 8 -passes 3 -arrival last:x2 Allreduce"
+    done = lab.run(alternating, 2, words, records=tmp_path)
+    assert done.code == 0, done.errors
+    assert len({row["variant"] for row in done.rows}) == 3
+    (width,) = {row["arrival_width_seconds"] for row in done.rows}
+    assert width > 0

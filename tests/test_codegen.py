@@ -1061,7 +1061,11 @@ SEEDED_FAULTS = {
     ("Divides", "Synchronized"): "barrier inside the clock",
 }
 WITHOUT_FAULT = {
-    *((pattern, False, record) for pattern in ("Clean", "Overlaps") for record in ("Total", "EveryRepetition", "Synchronized")),
+    *(
+        (pattern, False, record)
+        for pattern in ("Clean", "Overlaps")
+        for record in ("Total", "EveryRepetition", "Synchronized")
+    ),
     *(("Flushes", aggregate, "Total") for aggregate in (False, True)),
     ("Flushes", True, "EveryRepetition"),
 }
