@@ -410,10 +410,10 @@ void set_arrival(Draft& draft, std::string_view word) {
   } else if (arrival.pattern == ArrivalPattern::even) {
     throw BadValue(quoted(word) + ": all ranks arrive at the same time, so that there is no width");
   } else {
-    const std::string_view width = word.substr(colon + 1);
-    arrival.relative = width.starts_with('x') || width.starts_with('X');
-    arrival.width = arrival.relative ? real_number(width.substr(1), 0, largest_factor)
-                                     : real_number(width, 0, longest) / 1e6;
+    const std::string_view text = word.substr(colon + 1);
+    arrival.relative = text.starts_with('x') || text.starts_with('X');
+    arrival.width = arrival.relative ? real_number(text.substr(1), 0, largest_factor)
+                                     : real_number(text, 0, longest) / 1e6;
   }
   draft.options.arrival = arrival;
 }
@@ -423,9 +423,9 @@ OptionValue shown_arrival(const Options& options) {
   const ArrivalChoice& arrival = *options.arrival;
   const std::string pattern = name_of(arrival.pattern);
   if (arrival.pattern == ArrivalPattern::even) return pattern;
-  const OptionValue width = arrival.width;
+  const OptionValue value = arrival.width;
   return pattern + ":" + (arrival.relative ? "x" : "") +
-         to_text(width, real(0, 1e6, arrival.relative ? 1 : 1e6));
+         to_text(value, real(0, 1e6, arrival.relative ? 1 : 1e6));
 }
 
 void imply_arrival(Draft& draft) {
