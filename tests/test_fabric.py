@@ -554,7 +554,7 @@ def test_a_rank_that_falls_silent_while_output_waits_is_found(mpi, silent, tmp_p
         return
     assert done.code == 3, done.errors
     failures = failures_of(done)
-    # Where rank 0 waits, the partner of the silent rank is now and then named beside it: both wait for as long.
+    # A rank that stops within an exchange takes its partner with it (docs/definitions.md, "no_answer").
     partners = {failures[0]["a"], failures[0]["b"]}
     assert 2 in partners
     assert all(one["cause"] == "no_answer" and partners & {one["a"], one["b"]} for one in failures)

@@ -158,7 +158,7 @@ def test_the_verdict_and_the_first_figures_are_on_the_first_screens(page: Any, r
         for name in (".verdict", ".facts", ".heat tbody", ".chart", ".finding")
     }
     assert list(top.values()) == sorted(top.values())
-    assert top[".verdict"] < 400 and top[".heat tbody"] < 800 and top[".chart"] < 1850
+    assert top[".verdict"] < 400 and top[".heat tbody"] < 800 and top[".chart"] < 1800
 
 
 def test_a_chart_that_a_layout_lacks_says_so(page: Any, tmp_path: Path) -> None:
