@@ -238,6 +238,45 @@ def test_negative_times_of_pairs_are_named(imb: Imb, tmp_path: Path) -> None:
         assert said.code == 1 and "r.jsonl:2: " in said.err, (words, said)
 
 
+@pytest.mark.slice("fabric")
+@pytest.mark.parametrize(
+    ("field", "damaged"),
+    [
+        (
+            '"evidence":{"minor_faults":{"sum":6,"most":3,"rank":0}}',
+            '"evidence":{"minor_faults":{"sum":6,"most":3}}',
+        ),
+        (
+            '"evidence":{"minor_faults":{"sum":6,"most":3,"rank":0}}',
+            '"evidence":{"minor_faults":{"sum":null,"most":3,"rank":0}}',
+        ),
+        ('"evidence":{"moved_ranks":[1,2]}', '"evidence":{"moved_ranks":[1,"2"]}'),
+        ('"evidence":{"moved_ranks":[1,2]}', '"evidence":{"moved_ranks":[1,null]}'),
+        ('"evidence":{"interfaces":[]}', '"evidence":{"interfaces":3}'),
+        ('"at_seconds":0.5', '"at_seconds":"0.5"'),
+        ('"repetitions":5', '"repetitions":5.5'),
+    ],
+)
+def test_a_damaged_field_that_no_command_uses_is_named(
+    imb: Imb, tmp_path: Path, field: str, damaged: str
+) -> None:
+    file = tmp_path / "r.jsonl"
+    lines = fabrics.records(fabrics.hosts(4)).decode().splitlines(keepends=True)
+    pairs = [n for n, line in enumerate(lines) if line.startswith('{"record":"pair"')]
+    for n in pairs:
+        lines[n] = re.sub(r',"(?:at_seconds|repetitions)":[^,}]*', "", lines[n]).replace(
+            "}\n", f",{field}}}\n"
+        )
+    file.write_text("".join(lines))
+    for words in (["fabric", file], ["import", file]):
+        assert imb(*words).code == 0, words
+    lines[pairs[3]] = lines[pairs[3]].replace(field, damaged)
+    file.write_text("".join(lines))
+    for words in (["fabric", file], ["import", file]):
+        said = imb(*words)
+        assert said.code == 1 and f"r.jsonl:{pairs[3] + 1}: not a record" in said.err, (words, said)
+
+
 def test_many_damaged_lines_are_counted(imb: Imb, tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     file.write_bytes(A.partition(b"\n")[0] + b"\n" + b"nonsense\n" * 3000 + A.partition(b"\n")[2])

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import inspect
 from pyarrow import json as arrow_json
 
 from imb.model.errors import UNDECODABLE, ImbError
@@ -41,25 +42,62 @@ _OTHER = re.compile(rb"(?m)^(?!" + re.escape(PAIR) + rb").*\n?")
 _THREADS = 2
 _SHOWN = 5  # problems of a file that are kept; others are counted
 _NO_ANSWER = ("", "no_answer", "time_out")
-_Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
 
-class _Line(msgspec.Struct, gc=False, rename={"pass_": "pass"}):
-    """The fields of a pair that are read."""
+class _Line(Pair, gc=False, tag="pair"):
+    """A pair with a time that is possible."""
 
-    benchmark: str
-    bytes: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
-    pass_: _Number
-    round: _Number
-    a: _Number
-    b: _Number
     time_seconds: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 _decoder = msgspec.json.Decoder(_Line)
 _FIELDS = ("bytes", "pass", "round", "a", "b")
-_WHOLE = [(name, pa.int64()) for name in _FIELDS]
-_ARROW_SCHEMA = pa.schema([("benchmark", pa.string()), *_WHOLE, ("time_seconds", pa.float64())])
+
+
+def _arrow_type(kind: inspect.Type) -> pa.DataType:
+    """What Arrow must find for a field of a record; it accepts null everywhere."""
+    match kind:
+        case inspect.Metadata():
+            return _arrow_type(kind.type)
+        case inspect.UnionType():
+            return next(_arrow_type(each) for each in kind.types if not isinstance(each, inspect.NoneType))
+        case inspect.StructType():
+            return pa.struct([(field.encode_name, _arrow_type(field.type)) for field in kind.fields])
+        case inspect.ListType():
+            return pa.list_(_arrow_type(kind.item_type))
+        case inspect.IntType():
+            return pa.int64()
+        case inspect.FloatType():
+            return pa.float64()
+        case inspect.StrType():
+            return pa.string()
+    raise NotImplementedError(kind)
+
+
+_LINE_TYPE = inspect.type_info(_Line)
+_ARROW_SCHEMA = pa.schema(_arrow_type(_LINE_TYPE))
+
+
+def _has_nulls(values: pa.Array, kind: inspect.Type) -> bool:
+    """Whether there is null where the record has none."""
+    values = values.drop_null()
+    match kind:
+        case inspect.Metadata():
+            return _has_nulls(values, kind.type)
+        case inspect.UnionType():
+            return any(
+                _has_nulls(values, each) for each in kind.types if not isinstance(each, inspect.NoneType)
+            )
+        case inspect.StructType():
+            fields = ((field, values.field(field.encode_name)) for field in kind.fields)
+            return any(
+                (field.required and each.null_count > 0) or _has_nulls(each, field.type)
+                for field, each in fields
+            )
+        case inspect.ListType():
+            items = values.flatten()
+            return items.null_count > 0 or _has_nulls(items, kind.item_type)
+    return False
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -246,7 +284,9 @@ def _table(lines: bytes, count: int) -> pa.Table | None:
         table = arrow_json.read_json(pa.BufferReader(lines), read_options=reading, parse_options=options)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
-    if table.num_rows != count or any(table[name].null_count for name in ("benchmark", *_FIELDS)):
+    if table.num_rows != count or any(
+        _has_nulls(batch.to_struct_array(), _LINE_TYPE) for batch in table.to_batches()
+    ):
         return None
     columns = [table[name].to_numpy() for name in _FIELDS]
     most = (1 << 62, *[1 << 31] * 4)
