@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import lab
 import pyarrow.parquet as pq
 import pytest
 import typer.main

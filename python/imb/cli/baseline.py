@@ -30,7 +30,7 @@ from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, SESSION, SUBJECT, Fo
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.statuses import Status
-from imb.model.units import counted
+from imb.model.units import as_percent, counted
 from imb.report.terminal import columns, json_data, say
 from imb.store.store import Archive, StoredRun
 
@@ -400,7 +400,7 @@ def _planned(
 
 
 def _limits(tolerances: dict[str, float]) -> str:
-    return ", ".join(f"{metric}={share * 100:.3g}%" for metric, share in tolerances.items())
+    return ", ".join(f"{metric}={as_percent(share).replace(' ', '')}" for metric, share in tolerances.items())
 
 
 def _line(baseline: Baseline) -> str:

@@ -6,7 +6,7 @@ import math
 
 from imb.compare.usual import FEWEST, sentences_of
 from imb.compare.variance import CONFIDENCE, NAMES, TARGET, Name, Variance, VarianceComponent
-from imb.model.units import NOT_KNOWN, as_percent, counted, known_width
+from imb.model.units import MOST_SPREAD, NOT_KNOWN, as_percent, counted, known_width, spread_percent
 from imb.stats.arrays import LARGEST_LOG
 
 PARTS: dict[Name, str] = {
@@ -19,24 +19,15 @@ _DOMINATES: dict[Name, str] = {
 }
 FEW_LAUNCHES = 3
 MANY = 1000  # launches; above it no number is printed
-MOST = 10.0  # a share; larger ones only show that nothing is known
 UNKNOWN: dict[Name, str] = {
     "within": "too few samples for an interval",
     "launches": "no row has two launches that can be compared",
 }
 
 
-def percent(deviation: float) -> str:
+def deviation_percent(deviation: float) -> str:
     """A standard deviation of logarithms as `0.42 %`, `4.2 %` or `42 %`."""
-    return share(math.expm1(min(deviation, LARGEST_LOG)))
-
-
-def share(value: float) -> str:
-    """A share in the same form; `above 1,000 %` from MOST on."""
-    if value > MOST:
-        return f"above {100 * MOST:,.0f} %"
-    number = 100 * value
-    return f"{number:.2f} %" if number < 1 else f"{number:.1f} %" if number < 10 else f"{number:,.0f} %"
+    return spread_percent(math.expm1(min(deviation, LARGEST_LOG)))
 
 
 def verdict(variance: Variance, *, figures: bool = True) -> str | None:
@@ -50,7 +41,7 @@ def verdict(variance: Variance, *, figures: bool = True) -> str | None:
         return "no spread above 0.01 %"
     shown = ": " + "; ".join(_figure(part, variance) for part in variance.parts) if figures else ""
     if not variance.in_passes:
-        return f"launches differ by {percent(first.typical)}; in classic launches this includes the error of each launch"
+        return f"launches differ by {deviation_percent(first.typical)}; in classic launches this includes the error of each launch"
     if len(variance.parts) == 1 or variance.certain:
         return f"{_DOMINATES[first.name]}{shown}"
     doubt = f" (not certain with {counted(variance.launches, 'launch')})"
@@ -68,7 +59,7 @@ def unknown_parts(variance: Variance) -> dict[Name, str]:
 
 def plus_minus(value: float) -> str:
     """Half of an interval, a share: `±4.2 %`; `n/a` where it is not known well enough to be one."""
-    return f"±{share(value)}" if known_width(value) else NOT_KNOWN
+    return f"±{spread_percent(value)}" if known_width(value) else NOT_KNOWN
 
 
 def _figure(part: VarianceComponent, variance: Variance) -> str:
@@ -76,15 +67,15 @@ def _figure(part: VarianceComponent, variance: Variance) -> str:
         wide = (
             f" (95 % interval {plus_minus(variance.half_width)})" if variance.half_width is not None else ""
         )
-        return f"within a launch {percent(part.typical)}{wide}"
-    return f"{PARTS[part.name]} {percent(part.typical)}{limits(part)}"
+        return f"within a launch {deviation_percent(part.typical)}{wide}"
+    return f"{PARTS[part.name]} {deviation_percent(part.typical)}{limits(part)}"
 
 
 def limits(part: VarianceComponent) -> str:
     """` (90 % interval 4.0 % to 12 %)`, of the launches' part."""
-    if part.low == part.high or math.isinf(part.high) or math.expm1(part.low) > MOST:
+    if part.low == part.high or math.isinf(part.high) or math.expm1(part.low) > MOST_SPREAD:
         return ""
-    return f" ({as_percent(CONFIDENCE, 0)} interval {percent(part.low)} to {percent(part.high)})"
+    return f" ({as_percent(CONFIDENCE, 0)} interval {deviation_percent(part.low)} to {deviation_percent(part.high)})"
 
 
 def advice(variance: Variance) -> str | None:

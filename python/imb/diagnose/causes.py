@@ -22,7 +22,7 @@ from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
 from imb.model.records import Evidence
 from imb.model.text import numbers_in
-from imb.model.units import and_others, counted, duration
+from imb.model.units import and_others, as_percent, counted, duration
 
 # Probability that any cause is named in a side without one, by samples and by launches: 1.5 % together.
 OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01
@@ -271,7 +271,7 @@ def _finding(
         )
         if most.slower > 1 and most.lost > 0:
             sentences.append(
-                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {100 * most.lost:.0f} % of the time"
+                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {as_percent(most.lost, 0)} of the time"
             )
         evidence |= {
             "counter": most.counter,
@@ -312,7 +312,7 @@ def _sentence(cause: Cause, within: SampleAssociation) -> str:
         most = series.most[within.counter].sum()
         switches = series.amounts.get("involuntary_switches", np.zeros(1)).sum()
         figures = (
-            f"waited for a CPU {100 * (min(most / total, 1.0)):.0f} % of {duration(total)} (the worst rank of each sample), "
+            f"waited for a CPU {as_percent(min(most / total, 1.0), 0)} of {duration(total)} (the worst rank of each sample), "
             f"{switches / total:.0f} involuntary switches a second"
         )
     elif within.counter == "steal_seconds":

@@ -11,7 +11,7 @@ from imb.diagnose.case import Case, Curve, Finding
 from imb.model import collective_models
 from imb.model.gpus import UNKNOWN
 from imb.model.mpis import ALGORITHM_CHOICES, PROGRESS_THREADS
-from imb.model.units import counted, duration, megabytes, size, us
+from imb.model.units import as_percent, counted, duration, megabytes, size, us
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
 
@@ -114,7 +114,7 @@ def peak_bandwidth(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="link",
             where=str(best.curve.key),
-            found=f"best bandwidth is {megabytes(best.rate)} at {size(best.bytes)}, {100 * best.rate / link:.0f} % of the link's "
+            found=f"best bandwidth is {megabytes(best.rate)} at {size(best.bytes)}, {as_percent(best.rate / link, 0)} of the link's "
             f"{megabytes(link)}; well-tuned systems reach 90 to 95 %",
             advice="check the link's rate and width (ibstat, ethtool), its MTU, the adapter's PCIe lanes and NUMA node, and "
             "which transport is used (UCX_LOG_LEVEL=info, FI_LOG_LEVEL=info)",
@@ -138,7 +138,7 @@ def peak_bandwidth(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="memory",
             where=str(longest.curve.key),
-            found=f"{megabytes(longest.rate)} at {size(longest.bytes)} is {200 * longest.rate / memory:.0f} % of half the memory's "
+            found=f"{megabytes(longest.rate)} at {size(longest.bytes)} is {as_percent(2 * longest.rate / memory, 0)} of half the memory's "
             f"{megabytes(memory)}, which one copy (each byte read and written once) could use",
             advice="messages are copied more than once: enable single copy (CMA, XPMEM, KNEM), and bind both ranks to one "
             "NUMA node (--bind, --cpus)",
@@ -215,9 +215,9 @@ def overlap(case: Case) -> Iterator[Finding]:
                 level="warning",
                 rule="load-drift",
                 where=str(curve.key),
-                found=f"computation speed was {100 * drift[at]:.0f} % off its calibration at "
+                found=f"computation speed was {as_percent(float(drift[at]), 0)} off its calibration at "
                 f"{size(curve.keys[at].bytes)}, in {counted(len(over), 'row')} by more than "
-                f"{100 * case.thresholds.load_drift:.0f} %",
+                f"{as_percent(case.thresholds.load_drift, 0)}",
                 advice="other load or a changing clock frequency: fix the frequency, run imb doctor; the "
                 "overlap of these rows is unreliable",
                 evidence={"drift": float(drift[at]), "bytes": [curve.keys[i].bytes for i in over]},

@@ -12,6 +12,7 @@ from imb.diagnose.case import Case, Finding
 from imb.model.facts import fact
 from imb.model.mpis import TRANSPORT_CHOICES
 from imb.model.observations import Key, Launch
+from imb.model.outcomes import incomplete_reason
 from imb.model.records import Problem
 from imb.model.statuses import SuiteStatus
 from imb.model.text import shell_word
@@ -176,7 +177,7 @@ def ends(case: Case) -> Iterator[Finding]:
         ):
             continue
         else:
-            ending = f"it {launch.facts['outcome']}, exit status {status}"
+            ending = incomplete_reason(launch.facts["outcome"], status, None)
         yield Finding(
             level="warning",
             rule="end",

@@ -11,7 +11,7 @@ from imb.model.conditions import Interface, interfaces_in, transport_settings, u
 from imb.model.mpis import INTERFACE_SETTINGS, SHARED_MEMORY
 from imb.model.observations import Launch
 from imb.model.path import LOOPBACK, Way
-from imb.model.units import amount, counted
+from imb.model.units import amount, as_percent, counted
 
 # Where conditions do not list RDMA devices, they are recognized by their usual names.
 _RDMA = re.compile(
@@ -115,7 +115,7 @@ def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launc
         rule="path",
         where=_placement_phrase(way.placement),
         found=f"{title}{in_launches}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
-        f"{counted(way.rows, 'row')} asked for ({100 * way.share:.0f} % in the median row)"
+        f"{counted(way.rows, 'row')} asked for ({as_percent(way.share, 0)} in the median row)"
         + (f"; {reported}" if reported else "")
         + (f"; settings of the MPI: {settings_text}" if settings_text else ""),
         advice=advice,

@@ -10,7 +10,7 @@ import numpy as np
 from imb.diagnose.case import Case, Curve, Finding
 from imb.model import collective_models
 from imb.model.observations import Launch
-from imb.model.units import and_others, counted, size, sizes, us
+from imb.model.units import and_others, as_percent, counted, size, sizes, us
 from imb.stats.medians import nanmedian, percentiles
 
 
@@ -83,7 +83,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
             rule="slowest-rank",
             where=f"{processes} ranks",
             found=f"rank {rank}{place(case.side.launches[0], rank)} is the slowest in {times} of {counted(rows, 'row')} in "
-            f"which ranks differ by more than {100 * (excess - 1):.0f} %, by {100 * (np.median(slower[processes]) - 1):.0f} % in the median",
+            f"which ranks differ by more than {as_percent(excess - 1, 0)}, by {as_percent(float(np.median(slower[processes])) - 1, 0)} in the median",
             advice="check its CPU: frequency, other load, interrupts, a rank on the same core; give it another CPU or "
             "node (--hosts, --bind) and check whether the rank or the location is slow",
             evidence={"rank": rank, "rows": rows, "slowest_in": times, "p": chance},

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from imb.model.facts import fact
+from imb.model.outcomes import incomplete_reason
 from imb.model.statuses import SuiteStatus
 from imb.model.units import counted
 from imb.report.terminal import say
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from imb.store.store import Archive
 
 _USAGE_ERRORS = (1, SuiteStatus.USAGE)
-_ROWS = "some rows could not be measured"
-_FAILURES: dict[int, str] = {
-    SuiteStatus.GOOD: _ROWS,
-    SuiteStatus.ROWS: _ROWS,
-    SuiteStatus.WRONG_DATA: "wrong data received",
-}
 
 
 def title_of(plan: Plan) -> str:
@@ -46,30 +41,25 @@ def launch_line(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
     return f"{ended.run[:SHORT]}  {launch}: {session.measured_amount(archive, ended)} in {ended.seconds or 0:.1f} s{reason}{note}"
 
 
-def problem_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
-    """Why a launch is incomplete; empty if it was measured."""
-    match ended.outcome:
-        case "failed" if ended.problem and not ended.status:
-            return ended.problem
-        case "failed":
-            return f"{_failure(ended.status or 0)}{_reason(archive, plan, ended)}"
-        case "timed_out" if ended.problem:
-            return f"killed: {ended.problem}; if it did not hang, give a longer limit (--timeout SECONDS)"
-        case "timed_out":
-            item_limit = plan.items[ended.number - 1].timeout
-            limit = (
-                f" after {plan.timeout:.3g} s (--timeout)"
-                if plan.timeout and not item_limit
-                else " at its time limit"
-            )
-            limit = f" after {item_limit:.3g} s" if item_limit else limit
-            return f"killed{limit}; if it did not hang, give a longer limit"
-        case "interrupted":
-            return "interrupted"
-        case "stopped":
-            return ended.problem or "stopped"
-        case _:
-            return ""
+def problem_of(archive: Archive, plan: Plan, ended: FinishedLaunch, *, budgeted: bool = False) -> str:
+    """Why a launch is incomplete, with what was printed about it or a remedy; empty if it was measured. `budgeted`: the limits of single
+    launches follow from --budget."""
+    item_limit = plan.items[ended.number - 1].timeout
+    if budgeted and item_limit and ended.outcome == "timed_out":
+        return incomplete_reason(ended.outcome, None, None, item_limit, "--budget")
+    clause = incomplete_reason(
+        ended.outcome,
+        ended.status,
+        ended.problem,
+        item_limit or plan.timeout,
+        "" if item_limit else "--timeout",
+    )
+    if ended.outcome == "timed_out":
+        option = " (--timeout SECONDS)" if ended.problem else ""
+        return f"{clause}; if it did not hang, give a longer limit{option}"
+    if ended.outcome == "failed" and clause != ended.problem:
+        clause += _reason(archive, plan, ended)
+    return clause
 
 
 def is_usage_error(archive: Archive, ended: FinishedLaunch) -> bool:
@@ -87,12 +77,6 @@ def launch_name(plan: Plan, item: Item) -> str:
     if not plan.campaign:
         return f"launch {item.number}"
     return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {counted(item.ranks or 0, 'rank')}"
-
-
-def _failure(status: int) -> str:
-    if status < 0:
-        return f"launcher killed by signal {-status}"
-    return _FAILURES.get(status, f"failed with exit status {status}")
 
 
 def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:

@@ -264,10 +264,8 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         refused = ended.status == USAGE and not recorded and not self.sources
         if recorded:
             self.sources.append((run.name, run.folder / "records.jsonl"))
-        if not (why := problem_of(self._archive, self._plan, ended)):
+        if not (why := problem_of(self._archive, self._plan, ended, budgeted=True)):
             return
-        if ended.outcome == "timed_out" and item.timeout:
-            why = f"killed after {item.timeout:.3g} s (--budget)"
         if refused:
             raise ImbError(why)
         self._failed.setdefault(why, []).append(run.name)

@@ -23,7 +23,7 @@ from imb.fabric.text import (
     silent_by_cause,
     sweep_headline,
 )
-from imb.model.units import and_more, size
+from imb.model.units import and_more, as_percent, size
 from imb.report.page import made_at, rendered
 
 _SHOWN = 30  # components that are listed
@@ -119,7 +119,7 @@ def _effects(judged: SweepReport) -> list[dict[str, Any]]:
         {
             "name": judged.endpoints[index].name,
             "cells": [
-                "-" if np.isnan(value) else f"{value:+.1%}".replace("%", " %") for value in table[:, index]
+                "-" if np.isnan(value) else as_percent(float(value), 1, signed=True) for value in table[:, index]
             ],
         }
         for index in np.argsort(-worst, kind="stable")

@@ -15,7 +15,7 @@ from imb.fabric.judging.pairs import cause_of, unanswered
 from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, lack_hosts, passes_advice
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.verdict import SizeResult, Suspect, Verdict
-from imb.model.units import and_more, as_percent, counted, size, us
+from imb.model.units import and_more, as_percent, counted, signed_percent, size, us
 from imb.report.marks import NOT_ESTIMABLE, estimable
 
 _SHOWN = 20  # rows of a table on the terminal
@@ -256,13 +256,6 @@ def longer(share: float) -> str:
         if share >= 9.995
         else f"{signed_percent(share).removeprefix('+')} longer"
     )
-
-
-def signed_percent(share: float) -> str:
-    """`+12.3 %`; large ones as a multiple: `x11`."""
-    if share != share:
-        return "-"
-    return f"{share:+.1%}".replace("%", " %") if share < 9.995 else f"x{1 + share:.0f}"
 
 
 def notes_below_table(judged: SweepReport) -> list[str]:

@@ -19,6 +19,7 @@ from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.folders import state_folder
 from imb.model.intent import Intent
 from imb.model.mpis import Host, chooses_transports
+from imb.model.outcomes import incomplete_reason
 from imb.model.records import Component, End, Failure, Result, Run, read
 from imb.model.statuses import Status
 from imb.model.units import size
@@ -171,12 +172,12 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
         stderr = errors.read_bytes()
     runs = [record for record in records if isinstance(record, Run)]
     if not any(isinstance(record, End) for record in records):
-        why = f"longer than {timeout:.1f} s" if ended.outcome == "timed_out" else reason(stderr)
+        why = reason(stderr) if ended.outcome == "finished" else None
         if not why and ended.outcome == "finished" and ended.status == 0:
             why = launch.unfinished(ended.status, has_records=bool(records))
-        raise MeasurementError(
-            f"the launch did not complete: {why or f'exit status {ended.status}'}", status=Status.UNDECIDED
-        )
+        outcome = "timed_out" if ended.outcome == "timed_out" else "failed"
+        clause = why or incomplete_reason(outcome, ended.status, None, timeout)
+        raise MeasurementError(f"the launch did not complete: {clause}", status=Status.UNDECIDED)
     if failed := next((record for record in records if isinstance(record, Failure)), None):
         raise MeasurementError(
             f"{failed.benchmark} was not measured: {failed.cause}", status=Status.UNDECIDED

@@ -230,4 +230,5 @@ def _add_remedy(comparison: Comparison, reference: Side) -> Comparison:
 
 
 def _percent(size: float) -> str:
-    return f"{100 * np.expm1(size):,.0f} %"
+    """Of a difference of logarithms."""
+    return as_percent(float(np.expm1(size)), 0)

@@ -101,8 +101,9 @@ def _summary(rows: Sequence[Result]) -> str:
 
     times = np.array([(row.time_max_seconds or 0) * 1e6 for row in rows])
     half_width = _half_width(rows)
-    percent = (half_width or 0) * 100
-    width = f"+-{percent:.{0 if percent >= 10 else 1}f} %" if known_width(half_width) else NOT_KNOWN
+    width = (
+        f"+-{as_percent(half_width, 0 if half_width >= 0.1 else 1)}" if known_width(half_width) else NOT_KNOWN
+    )
     one_way = "one way" if half_width is None else f"one way {width}"
     if len(times) == 1:
         return f"{decimal(times[0])} µs {one_way} (1 launch)"

@@ -17,7 +17,7 @@ from imb.model import path
 from imb.model.busy import BUSIER_CPUS
 from imb.model.facts import fact, facts_in
 from imb.model.gpus import Gpu, gpu_of, memory_of
-from imb.model.mpis import JOB_VARIABLES, TRANSPORT_SETTINGS
+from imb.model.mpis import LAUNCH_VARIABLES, TRANSPORT_SETTINGS
 from imb.model.records import OptionValue, Run, UsedGpu
 from imb.model.text import natural
 from imb.model.units import as_percent
@@ -306,7 +306,7 @@ def condition_labeled(label: str) -> Condition:
 
 def describes_job(id: str) -> bool:
     """Whether the launcher sets this variable for its ranks about this job, with another value in every launch."""
-    return id.startswith("$") and JOB_VARIABLES.match(id[1:]) is not None
+    return id.startswith("$") and LAUNCH_VARIABLES.match(id[1:]) is not None
 
 
 # --- Of a launch -----------------------------------------------------------------------------------------------------

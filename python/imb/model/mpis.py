@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from imb.model.schedulers import JOB_ID
+
 if TYPE_CHECKING:  # an old Python, to which tools/setup.py has to say so, lacks some of these
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
@@ -85,6 +87,7 @@ class MpiLibrary:
     public_settings = ""  # variables whose names look like those of secrets
     transport_settings = ""  # variables by which a user or a site chooses transports and devices
     job_variables = ""  # variables that its launcher sets about the job
+    launcher_choice = ""  # variables that choose what starts ranks
     prefix_variable = ""  # where its module or its script sets the folder of its installation
     macros: tuple[str, ...] = ()  # for its mpi.h
     shared_memory = ""  # how it is switched on
@@ -170,6 +173,7 @@ class OpenMpi(MpiLibrary):
         r"|tmpdir_base|top_session_dir)|ess_base_\w+|num_restarts|initial_wdir|ess|pmix|shmem_RUNTIME_QUERY_hint"
         r"|mpi_oversubscribe|PREFIXES|num_procs|cpu_type)|PMIX_MCA_(psec|gds|mca_base_component_show_load_errors)"
     )
+    launcher_choice = r"(OMPI|PRTE)_MCA_(plm|ras|schizo)"
     shared_memory = "btl self,sm or pml ucx of Open MPI"
     interface_setting = "btl_tcp_if_include of Open MPI"
     macros = ("OMPI_SKIP_MPICXX",)
@@ -274,6 +278,7 @@ class Hydra(MpiLibrary):
     interface = BinaryInterface("mpich", "MPICH ABI", ("libmpi.so.12", "libmpich.so.12"))
     has_launcher = True
     macros = ("MPICH_SKIP_MPICXX",)
+    launcher_choice = r"(I_MPI_)?HYDRA_(LAUNCHER|BOOTSTRAP|RMK)(_EXEC)?"
     host_options = frozenset({"-f", "-hosts", "-host", "-hostfile", "-machinefile"})
     named_options = frozenset({"env", "genv"})
     refusal = "error parsing parameters"
@@ -470,7 +475,8 @@ SETTINGS = re.compile(rf"({joined(mpi.settings for mpi in MPIS)}|{_SHARED_SETTIN
 TRANSPORT_SETTINGS = re.compile(
     rf"({joined(mpi.transport_settings for mpi in MPIS)}|{_SHARED_TRANSPORT_SETTINGS})$"
 )
-JOB_VARIABLES = re.compile(rf"({joined(mpi.job_variables for mpi in MPIS)}|SLURM_JOB_ID)$")
+LAUNCH_VARIABLES = re.compile(rf"({joined(mpi.job_variables for mpi in MPIS)}|{JOB_ID})$")
+LAUNCHER_CHOICES = re.compile(rf"({joined(mpi.launcher_choice for mpi in MPIS)})$")
 PUBLIC_SETTINGS = re.compile(
     joined((*(mpi.public_settings for mpi in MPIS), _SHARED_PUBLIC_SETTINGS)), re.IGNORECASE
 )

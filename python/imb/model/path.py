@@ -27,6 +27,7 @@ import msgspec
 from imb.model import collective_models
 from imb.model.facts import facts_in
 from imb.model.records import Result, Run, Sample
+from imb.model.units import as_percent
 
 Placement: TypeAlias = Literal["intra-node", "inter-node"]
 Kind: TypeAlias = Literal["shared memory", "interfaces", "in part", "unknown"]
@@ -71,10 +72,10 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
             return f"unknown ({self.why})"
         total = sum(self.interfaces.values())
         if self.kind == "in part":
-            return f"{self.name} ({100 * self.share:.0f} % of the bytes)"
+            return f"{self.name} ({as_percent(self.share, 0)} of the bytes)"
         text = self.name
         if len(self.interfaces) > 1:
-            text += f" ({', '.join(f'{100 * (self.interfaces[name] / total):.0f} %' for name in sorted(self.interfaces))})"
+            text += f" ({', '.join(as_percent(self.interfaces[name] / total, 0) for name in sorted(self.interfaces))})"
         return text + (f", also counted on {', '.join(self.above)}" if self.above else "")
 
 

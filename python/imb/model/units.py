@@ -66,14 +66,39 @@ def decimal(value: float) -> str:
     return f"{value:.2f}" if value == 0 or 0.1 <= large < 1e12 else f"{value:.3g}"
 
 
-def as_percent(share: float, decimals: int | None = None) -> str:
-    """`36 %`, `0.25 %`: three digits, or so many decimals."""
-    return f"{100 * share:.3g} %" if decimals is None else f"{100 * share:.{decimals}f} %"
+def as_percent(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
+    """`36 %`, `0.25 %`, `1,240 %`: three digits, or so many decimals. `signed`: `+36 %`."""
+    sign = "+" if signed else ""
+    if decimals is None and abs(share) < 9.995:
+        return f"{100 * share:{sign}.3g} %"
+    return f"{100 * share:{sign},.{decimals or 0}f} %"
+
+
+def signed_percent(share: float) -> str:
+    """`+12.3 %`; ten times as much and more as a multiple: `x11`; `-` for NaN."""
+    if share != share:
+        return "-"
+    return as_percent(share, 1, signed=True) if share < 9.995 else f"x{1 + share:.0f}"
+
+
+def change_digits(ratio: float) -> str:
+    """A ratio as a change in percent: `+52.0`; nothing beyond a factor of two, where the ratio is clearer."""
+    return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
 
 
 def percent_digits(share: float) -> str:
     """`3.1`, `52`, `1,240`: a difference in percent, with a decimal below 10."""
     return f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:,.0f}"
+
+
+MOST_SPREAD = 10.0  # a share; a larger spread only shows that nothing is known
+
+
+def spread_percent(share: float) -> str:
+    """A spread, which may be small: `0.42 %`, `4.2 %` or `42 %`; `above 1,000 %` from MOST_SPREAD on."""
+    if share > MOST_SPREAD:
+        return f"above {as_percent(MOST_SPREAD)}"
+    return as_percent(share, 2 if share < 0.01 else 1 if share < 0.1 else 0)
 
 
 def us(seconds: float) -> str:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from imb.model.errors import ImbError
 from imb.model.hostlist import expanded
+from imb.model.mpis import LAUNCHER_CHOICES
+from imb.model.schedulers import JOB_VARIABLES, SCHEDULERS
 from imb.mpi.installations import output_of
 
 
@@ -110,42 +112,14 @@ _READERS = {
 }
 
 
-# Variables of jobs, and of the processes that schedulers start in them. Launchers that see them use the allocation.
-_OF_JOBS = re.compile(
-    r"(SLURM|SLURMD|SRUN|SPANK|PBS|LSB|LSF|LS|SGE|PE|FLUX|PMI|PMIX|PALS|ALPS)_|(NHOSTS|NSLOTS|NCPUS|JOB_ID)$"
-)
-
-
-# Variables that choose what starts ranks, and the schedulers among their values: without a job, a launcher that is to use one fails or hangs.
-_CHOOSES_LAUNCHER = re.compile(
-    r"(I_MPI_)?HYDRA_(LAUNCHER|BOOTSTRAP|RMK)(_EXEC)?$|(OMPI|PRTE)_MCA_(plm|ras|schizo)$"
-)
-_SCHEDULERS = {
-    "slurm",
-    "srun",
-    "pbs",
-    "pbsdsh",
-    "tm",
-    "lsf",
-    "blaunch",
-    "sge",
-    "qrsh",
-    "alps",
-    "pals",
-    "flux",
-    "ll",
-    "cobalt",
-}
-
-
 def leave() -> None:
     """Removes the variables of a scheduler from this process and all that it starts, and the choice of a scheduler as launcher: a prolog is no
-    job. Sets HOME where it is missing, as in Slurm's prologs: Open MPI 5 fails without."""
+    job, and a launcher that is to use one fails or hangs without. Sets HOME where it is missing, as in Slurm's prologs: Open MPI 5 fails without."""
     for name, value in list(os.environ.items()):
         chosen = (
-            {Path(word.strip()).name for word in value.split(",")} if _CHOOSES_LAUNCHER.match(name) else set()
+            {Path(word.strip()).name for word in value.split(",")} if LAUNCHER_CHOICES.match(name) else set()
         )
-        if _OF_JOBS.match(name) or chosen & _SCHEDULERS:
+        if JOB_VARIABLES.match(name) or chosen & SCHEDULERS:
             del os.environ[name]
     if not os.environ.get("HOME"):
         with suppress(RuntimeError):  # no entry in passwd

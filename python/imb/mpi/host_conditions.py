@@ -17,13 +17,13 @@ from imb.model.conditions import Cache, Conditions, Interface, Machine
 from imb.model.confidential import hidden
 from imb.model.errors import UNDECODABLE
 from imb.model.mpis import SETTINGS
+from imb.model.schedulers import RECORDED_VARIABLES
 from imb.model.text import now, readable
 from imb.mpi import host_gpus, nvml
 from imb.mpi.host import answer_of, physical_cores
 from imb.mpi.host_gpus import text_of
 from imb.mpi.installations import Installation, output_of
 
-_JOB = re.compile(r"SLURM_(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$")
 _OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)")
 
 
@@ -83,7 +83,7 @@ def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
         {
             name: readable(value)
             for name, value in sorted(variables)
-            if SETTINGS.match(name) or _JOB.match(name)
+            if SETTINGS.match(name) or RECORDED_VARIABLES.match(name)
         }
     )
 

@@ -13,7 +13,16 @@ from imb.compare.condition_diff import names_of_sides
 from imb.compare.sequential import Looks
 from imb.compare.session_bound import FACTOR
 from imb.model.observations import Key
-from imb.model.units import abridged, as_percent, counted, decimal, percent_digits, size, unit_of
+from imb.model.units import (
+    abridged,
+    as_percent,
+    change_digits,
+    counted,
+    decimal,
+    percent_digits,
+    size,
+    unit_of,
+)
 from imb.report.marks import (
     CHANGED,
     MARKS,
@@ -21,7 +30,6 @@ from imb.report.marks import (
     factor,
     interval_of,
     legend,
-    percent,
     short_speedup,
     size_of,
     slower_or_faster,
@@ -338,7 +346,7 @@ def _row_headings(comparison: Comparison) -> list[str]:
 
 def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str, str]:
     """The cells under `_row_headings`, but for the speedup."""
-    return str(row), figure(row.a, comparison), figure(row.b, comparison), percent(row.b / row.a)
+    return str(row), figure(row.a, comparison), figure(row.b, comparison), change_digits(row.b / row.a)
 
 
 def _unchanged_line(comparison: Comparison) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from imb.diagnose import Diagnosis, Model
-from imb.model.units import megabytes, size, us
+from imb.model.units import as_percent, megabytes, size, us
 from imb.report.markup import escaped, pipes
 from imb.report.variance_tables import block
 
@@ -77,4 +77,4 @@ def _model(model: Model) -> tuple[str, ...]:
 
 def _residuals(model: Model) -> tuple[str, str]:
     fit = model.fit
-    return f"{100 * fit.deviation:.0f} %", f"{100 * fit.worst:+.0f} % at {size(fit.worst_bytes)}"
+    return as_percent(fit.deviation, 0), f"{as_percent(fit.worst, 0, signed=True)} at {size(fit.worst_bytes)}"

@@ -96,7 +96,7 @@ def change_amount(change: Change) -> str:
     word, size, low, high = slower_or_faster(change.speed, change.low, change.high)
     if not estimable(change.low, change.high):
         return f"{as_percent(size, 1)} {word} (95 % CI {NOT_ESTIMABLE})"
-    return f"{as_percent(size, 1)} {word} (95 % CI {100 * low:.1f} to {as_percent(high, 1)})"
+    return f"{as_percent(size, 1)} {word} (95 % CI {as_percent(low, 1).removesuffix(' %')} to {as_percent(high, 1)})"
 
 
 def findings(history: History) -> list[dict[str, str]]:

@@ -124,11 +124,6 @@ def size_of(speed: float) -> str:
     return f"{_digits(1 + share)} times as {'slow' if word == 'slower' else 'fast'}"
 
 
-def percent(ratio: float) -> str:
-    """A ratio as a change in percent: `+52.0`; nothing beyond a factor of two, where the ratio is clearer."""
-    return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
-
-
 def letter(number: int) -> str:
     """A, B, ... of a side, counted from 0."""
     return chr(ord("A") + number) if number < 26 else f"S{number + 1}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from imb.model.options import PassLimits
 from imb.model.records import Result
-from imb.model.units import NOT_KNOWN, counted, known_width
+from imb.model.units import NOT_KNOWN, as_percent, counted, known_width
 
 _SHORTFALLS = {
     "budget": "the budget was spent",
@@ -24,7 +24,7 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
             ((passes.half_width or 0, row) for row, passes in short), key=lambda pair: pair[0]
         )
         named = f" ({place})" if (place := row_place(where)) else ""
-        width = f", at most +-{widest * 100:.2f} %" if known_width(widest) else f", {NOT_KNOWN}"
+        width = f", at most +-{as_percent(widest, 2)}" if known_width(widest) else f", {NOT_KNOWN}"
         at_most = f"{width}{named}" if widest else ""
         yield (
             f"# note: {len(short)} of {counted(len(complete), 'row')} not within +-{limits.precision or 0:.12g} %"
@@ -47,7 +47,7 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         levels = [(state.probe_seconds, count) for state, count in zip(states, inside, strict=True)]
         all_samples = sum(passes.samples or 0 for passes in of_group)
         between = sum(passes.between_states for passes in of_group)
-        changing = f", between them ({100 * between / all_samples:.0f} %)" if between else ""
+        changing = f", between them ({as_percent(between / all_samples, 0)})" if between else ""
         used = "all samples: too few are in the first" if mixed == len(complete) else "samples of the first"
         yield (
             f"# note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
@@ -65,7 +65,7 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
 
 def _levels(levels: list[tuple[float, int]], samples: int | None) -> str:
     return ", ".join(
-        f"{seconds * 1e6:.2f} usec ({100 * count / (samples or 1):.0f} %)" for seconds, count in levels
+        f"{seconds * 1e6:.2f} usec ({as_percent(count / (samples or 1), 0)})" for seconds, count in levels
     )
 
 

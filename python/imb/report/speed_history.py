@@ -13,6 +13,7 @@ from imb.history.sessions import History, HistorySettings, history
 from imb.history.steps import FEWEST
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Side
+from imb.model.units import as_percent
 from imb.report.marks import letter, positive, short
 from imb.stats.arrays import Values
 from imb.stats.medians import group_means, nanmedian
@@ -130,7 +131,7 @@ def _change_rows(
                 "date": launch.run.date or "",
                 "before": f"{old:.3f}",
                 "after": f"{new:.3f}",
-                "change": f"{100 * (new / old - 1):+.1f} % time",
+                "change": f"{as_percent(new / old - 1, 1, signed=True)} time",
                 "weight": abs(float(np.log(new / old))),
             }
         )

@@ -14,9 +14,9 @@ from imb.compare.comparison import BANDS, Band, Comparison, Effect, RowEffect
 from imb.compare.condition_diff import Difference, order, values_of, varies_per_launch
 from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
-from imb.model.units import and_more, as_percent, counted, decimal, size, unit_of
+from imb.model.units import and_more, as_percent, change_digits, counted, decimal, size, unit_of
 from imb.report.comparison_text import error_rate, verdict_in_words, whole_word
-from imb.report.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, percent, speedup, word_of
+from imb.report.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, speedup, word_of
 from imb.stats.medians import percentiles
 
 
@@ -67,7 +67,7 @@ def _rows(comparison: Comparison) -> list[dict[str, str]]:
             "name": str(row),
             "a": decimal(row.a * factor),
             "b": decimal(row.b * factor),
-            "change": percent(row.b / row.a),
+            "change": change_digits(row.b / row.a),
             "speedup": f"{speedup(row.effect)} {bracketed(row.effect)}",
             "mark": MARKS[word_of(row.effect.verdict, row.effect.speed)],
             "verdict": word_of(row.effect.verdict, row.effect.speed),

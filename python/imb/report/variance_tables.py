@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from imb.compare.usual import sentences_of
 from imb.compare.variance import Name, RowParts, Variance
-from imb.compare.variance_text import PARTS, advice, limits, notes, percent, plus_minus, share, verdict
-from imb.model.units import NOT_KNOWN, counted, decimal, known_width
+from imb.compare.variance_text import PARTS, advice, deviation_percent, limits, notes, plus_minus, verdict
+from imb.model.units import NOT_KNOWN, counted, decimal, known_width, spread_percent
 
 _HEADINGS = ("bytes", "launches", "t µs", "MB/s", "± %", *PARTS.values())
 _EMPTY = {"", "0.00"}  # a column of nothing else is left out
@@ -45,7 +45,7 @@ def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
             if part.name == "within" and variance.half_width
             else ""
         )
-        typical, most = percent(part.typical), percent(part.worst)
+        typical, most = deviation_percent(part.typical), deviation_percent(part.worst)
         worst = f"; {most}: {part.worst_row!s}" if part.worst > part.typical and most != typical else ""
         lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
     sentences = " ".join(filter(None, map(_sentence, (verdict(variance, figures=False), advice(variance)))))
@@ -113,7 +113,7 @@ def meanings(curves: Iterable[CurveTable]) -> list[str]:
 
 def _line(row: RowParts) -> tuple[str, ...]:
     def cell(value: float | None) -> str:
-        return "" if value is None else percent(value).removesuffix(" %")
+        return "" if value is None else deviation_percent(value).removesuffix(" %")
 
     return (
         "" if row.key.bytes is None else str(row.key.bytes),
@@ -122,7 +122,7 @@ def _line(row: RowParts) -> tuple[str, ...]:
         "" if row.bytes_per_second is None else decimal(row.bytes_per_second / 1e6),
         ""
         if row.precision is None
-        else share(row.precision).removesuffix(" %")
+        else spread_percent(row.precision).removesuffix(" %")
         if known_width(row.precision)
         else NOT_KNOWN,
         cell(row.within),

@@ -16,6 +16,7 @@ from imb.model.confidential import HIDDEN
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.intent import Intent
+from imb.model.schedulers import RECORDED_VARIABLES
 from imb.model.text import now
 from imb.mpi import host_conditions
 from imb.mpi.arguments import overriding
@@ -144,7 +145,7 @@ def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
 
 def _is_setting(name: str) -> bool:
     """Whether a variable that steers a launch is a setting: a scheduler sets others for each job."""
-    return not name.startswith("SLURM_")
+    return not RECORDED_VARIABLES.match(name)
 
 
 def _refuse_options(setting: VariantSettings) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from imb.model.units import counted
+from imb.model.units import as_percent, counted
 from imb.report.terminal import json_data, say
 from imb.runner.experiment import Experiment, SessionEnd, Shows
 from imb.store.store import SHORT, Archive
@@ -107,7 +107,7 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
             factor = measured[-1].launch.median / measured[0].launch.median
             growth = f"; {factor:.1f} times the launch of {counted(measured[0].ranks, 'rank')}"
         say(
-            f"{counted(measured[-1].ranks, 'rank')}: {100 * part[1]:.0f} % of the launch is {part[0]}{growth}"
+            f"{counted(measured[-1].ranks, 'rank')}: {as_percent(part[1], 0)} of the launch is {part[0]}{growth}"
         )
     if any(summary.launch and summary.before_init is None for summary in summaries):
         say("imb: warning: the clocks of the hosts differ; times before MPI_Init are unknown", err=True)

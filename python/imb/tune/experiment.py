@@ -958,8 +958,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
 
 def _failure_of(figures: Figures) -> str:
     """Why a launch failed, with the launcher's message."""
-    message = reason(figures.errors.encode())
-    return f"{figures.why}: {message}" if message else figures.why
+    message, why = reason(figures.errors.encode()), figures.why.removeprefix("failed with ")
+    return f"{why}: {message}" if message else why
 
 
 def together(*switches: Switch) -> Switch:

@@ -16,6 +16,7 @@ import msgspec
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.observations import completion_time_of
+from imb.model.outcomes import incomplete_reason
 from imb.model.records import Failure, Result
 from imb.mpi.installations import Installation
 from imb.runner import passes
@@ -273,7 +274,9 @@ def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> Figures:
         plan.variants[plan.items[ended.number - 1].variant].name,
         seconds,
         frozenset(defects),
-        incomplete_reason(plan, ended),
+        incomplete_reason(
+            ended.outcome, ended.status, ended.problem, plan.items[ended.number - 1].timeout or plan.timeout
+        ),
         output,
         errors,
         probe,
@@ -281,24 +284,6 @@ def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> Figures:
         ended.outcome == "timed_out",
         next(records.of(Failure), None) is not None,
     )
-
-
-def incomplete_reason(plan: Plan, ended: FinishedLaunch) -> str:
-    """Why a launch is incomplete, as a clause; empty where it was measured."""
-    match ended.outcome:
-        case "measured":
-            return ""
-        case "timed_out":
-            limit = plan.items[ended.number - 1].timeout or plan.timeout
-            return f"did not end within {limit:.3g} s" if limit else "did not end"
-        case "failed":
-            return ended.problem or (
-                f"killed by signal {-(ended.status or 0)}"
-                if (ended.status or 0) < 0
-                else f"exit status {ended.status}"
-            )
-        case other:
-            return ended.problem or other
 
 
 def cells_of(group: Group, figures: Figures) -> list[Cell]:

@@ -330,7 +330,7 @@ def test_a_user_without_a_home_folder_names_the_file(site: Site, imb: Imb) -> No
     ("launcher", "why"),
     [
         ("echo 'node is on fire' >&2; exit 7", "the launch did not complete: node is on fire"),
-        ("exit 7", "the launch did not complete: exit status 7"),
+        ("exit 7", "the launch did not complete: failed with exit status 7"),
     ],
 )
 def test_a_failed_launch_is_inconclusive(site: Site, launcher: str, why: str) -> None:
@@ -655,7 +655,7 @@ def test_a_launch_that_hangs_ends_in_time(site: Site, tmp_path: Path) -> None:
     (tmp_path / "hold").touch()
     done, seconds = alone(site, ["-m", "imb"], 2, FAKE_HOLD=str(tmp_path / "hold"))
     assert done.returncode == 0 and done.stdout.startswith("inconclusive: "), done
-    assert "the launch did not complete: longer than " in done.stdout or "time is up" in done.stdout
+    assert "the launch did not complete: killed after " in done.stdout or "time is up" in done.stdout
     assert seconds < 2.3  # start and end included
 
 

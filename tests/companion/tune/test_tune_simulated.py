@@ -131,7 +131,7 @@ def test_choices_on_a_fat_tree_are_the_known_best(tune: Tune, tmp_path: Path) ->
     assert said.code == 0, said.err
     examine(said, simulator, names, tmp_path / "out")
     assert screened(said) == {
-        ("Bcast", "ompi_pipeline"): "exit status 136",  # it divides by zero
+        ("Bcast", "ompi_pipeline"): "failed with exit status 136",  # it divides by zero
         ("Allreduce", "smp_rsag"): "delivers wrong data",
     }
     assert json.loads(said.out)["notes"] == [
@@ -160,19 +160,19 @@ BAD: Mapping[str, Mapping[str, str]] = {
     "Allreduce": dict.fromkeys(["smp_rsag", "smp_rsag_lr", "smp_rsag_rab"], WRONG),
     "Alltoall": {"pair_rma": WRONG},
     "Bcast": {
-        "arrival_pattern_aware": "exit status 134",
-        "arrival_pattern_aware_wait": "did not end within",
-        "arrival_scatter": "exit status 139",
-        "SMP_linear": "exit status 5",  # the suite ends the run: MPI_ERR_TYPE
-        "ompi_split_bintree": "exit status 5",
-        "ompi_pipeline": "exit status 136",
-        "automatic": "did not end within|exit status 139",  # tries all algorithms: which comes first depends on the limit
+        "arrival_pattern_aware": "failed with exit status 134",
+        "arrival_pattern_aware_wait": "killed after",
+        "arrival_scatter": "failed with exit status 139",
+        "SMP_linear": "failed with exit status 5",  # the suite ends the run: MPI_ERR_TYPE
+        "ompi_split_bintree": "failed with exit status 5",
+        "ompi_pipeline": "failed with exit status 136",
+        "automatic": "killed after|failed with exit status 139",  # tries all algorithms: which comes first depends on the limit
     },
     "Reduce": dict.fromkeys(["arrival_pattern_aware", "NTSL", "scatter_gather", "automatic"], WRONG),
     "Reduce_scatter": {
         **dict.fromkeys(["ompi", "ompi_basic_recursivehalving", "impi"], WRONG),
-        "mpich_noncomm": "exit status 134",
-        "automatic": "exit status 134",
+        "mpich_noncomm": "failed with exit status 134",
+        "automatic": "failed with exit status 134",
     },
 }
 GOOD = {
