@@ -7,6 +7,7 @@ import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
+from companion.slices import with_commands
 from imb.model.records import End, Failure, Rank, Record, Run, write
 from imb.store.store import Archive
 
@@ -270,17 +271,10 @@ COMMANDS = {
     "startup": "startup --launches 2 --ranks 2",
     "rails": "rails --hosts a,b",
 }
-SLICES = {"latency": "latency", "startup": "startup", "rails": "fabric"}
 
 
 @pytest.mark.parametrize("ends", [False, True], ids=["no-end", "nothing"])
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(name, marks=pytest.mark.slice(SLICES[name])) if name in SLICES else name
-        for name in COMMANDS
-    ],
-)
+@pytest.mark.parametrize("command", [with_commands(name, [name]) for name in COMMANDS])
 @pytest.mark.slow
 def test_a_launch_that_leaves_nothing_or_no_end_is_incomplete(
     imb: Imb, archive: Archive, tmp_path: Path, command: str, ends: bool

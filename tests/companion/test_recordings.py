@@ -10,6 +10,7 @@ import lab
 import psutil
 import pytest
 from companion import fake_mpi
+from companion.slices import with_commands
 from imb.mpi import installations
 
 sys.path.insert(0, str(lab.TOP / "tools"))
@@ -20,7 +21,14 @@ import recordings
 NAMED = recordings.all_blocks()
 
 
-@pytest.mark.parametrize("name", NAMED)
+def _commands_in(blocks: list[recordings.Block]) -> set[str]:
+    words = [step.words for block in blocks for step in block.steps]
+    return {command[1] for command in words if command[:1] == ["imb"]}
+
+
+@pytest.mark.parametrize(
+    "name", [with_commands(name, _commands_in(blocks)) for name, blocks in NAMED.items()]
+)
 def test_what_pages_show(name: str) -> None:
     """Blocks of a recording: each line of them is printed, in this order, and what is left out is marked."""
     assert not recordings.stale(name, NAMED[name]), f"tools/recordings.py {name} writes these blocks anew"

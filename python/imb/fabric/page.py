@@ -119,7 +119,8 @@ def _effects(judged: SweepReport) -> list[dict[str, Any]]:
         {
             "name": judged.endpoints[index].name,
             "cells": [
-                "-" if np.isnan(value) else as_percent(float(value), 1, signed=True) for value in table[:, index]
+                "-" if np.isnan(value) else as_percent(float(value), 1, signed=True)
+                for value in table[:, index]
             ],
         }
         for index in np.argsort(-worst, kind="stable")
