@@ -162,11 +162,11 @@ def report(draws: int) -> str:
     """All figures, in Markdown."""
     return "\n\n".join(
         [
-            f"**False suspects** of one figure, {draws:,} draws:",
+            f"**False suspects** of one metric, {draws:,} draws:",
             table_of(list(false_figures(draws))),
             f"**What a check sees**, {draws // 20:,} draws:",
             table_of(list(seen_figures(draws))),
-            "**Recorded launches**, one each 18 s, on a shared machine with states (launches differ by 15 % to 30 %):",
+            "**Recorded launches**, one every 18 s, on a shared machine with states (launches differ by 15 % to 30 %):",
             table_of(list(recorded_figures())),
         ]
     )

@@ -163,9 +163,9 @@ def parts_figures(draws: int) -> Iterator[list[str]]:
     yield [
         "launches",
         "common to all rows",
-        *(f"{name} is the largest: named" for name in NAMES),
-        "said to be certain",
-        "certain, and wrong",
+        *(f'"{name}" is the largest: found' for name in NAMES),
+        "called certain",
+        "certain but wrong",
     ]
     for count in (3, 5, 10):
         for common in (0.0, 0.5, 1.0):
@@ -210,9 +210,9 @@ def usual_figures(draws: int) -> Iterator[list[str]]:
     yield [
         "probes of launches in one state differ by",
         "launches",
-        *(f"a state {ratio:g} times as slow: named" for ratio in ratios),
-        "named falsely among them",
-        "named falsely, one state",
+        *(f"state {ratio:g} times as slow" for ratio in ratios),
+        "others listed falsely",
+        "listed falsely, all in one state",
     ]
     cases = [(0.02, False), (0.05, False), (0.1, False), (0.1, True), (0.15, False)]
     for number, (scatter, heavy) in enumerate(cases):
@@ -231,10 +231,10 @@ def usual_figures(draws: int) -> Iterator[list[str]]:
 def report(draws: int) -> str:
     """All figures, in Markdown."""
     parts = [
-        f"Made-up launches of 24 rows, {SAMPLES} samples each. **The largest part**, 2 % to 20 %, others at most half of it; {draws} draws"
+        f"Generated launches of 24 rows with {SAMPLES} samples each. **Largest component**, 2 % to 20 %; the other is at most half of it; {draws} draws"
         " of each kind:",
         table_of(list(parts_figures(draws))),
-        f"**Launches outside the dominant state**, one of five; {5 * draws} draws of each kind:",
+        f"**Launches outside the dominant state**, one of five; share that is listed; {5 * draws} draws of each kind:",
         table_of(list(usual_figures(draws))),
     ]
     return "\n\n".join(parts)

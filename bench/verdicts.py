@@ -4,7 +4,7 @@
     bench/verdicts.py [--pool bench/pool.parquet] [--draws 600] [--write docs/evidence/verdicts.md]
 
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
-faster or slower is false. Launches of which every iteration took a known share longer are held against those as they
+faster or slower is false. Launches of which every iteration took a known share longer are compared with those as they
 were: what is not called slower is missed; likewise pairs of interleaved launches. What this machine's
 spread hides is shown with made launches of a smaller spread. Launches until decided (imb.compare.sequential) are replayed round by
 round, beside ten fixed rounds of the same launches. Draws from one pool are not independent of each other, so the
@@ -146,7 +146,7 @@ def said_by(rows: Sequence[Effect], bands: Sequence[Effect], truth: float) -> Sa
 def identical(table: Launches, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
     """Comparisons of launches that do not differ."""
     yield [
-        "launches a side",
+        "launches per side",
         "comparisons",
         "any row or band changed",
         "any band",
@@ -178,7 +178,7 @@ def identical(table: Launches, draws: int, random: np.random.Generator) -> Itera
         ("3, drawn at random", drawn(3), False),
         ("10, interleaved in random order", by_turns(10), False),
         ("10, interleaved, judged pair by pair", by_turns(10), True),
-        ("10, one side after the other", after(10), False),
+        ("10, all of A before all of B", after(10), False),
     ]
     for name, sides, pairs in cases:
         said = [judge(of, a, b, pairs=pairs) for a, b in sides]
@@ -190,10 +190,10 @@ def identical(table: Launches, draws: int, random: np.random.Generator) -> Itera
 
 
 POWER = [
-    "launches a side",
+    "launches per side",
     "comparisons",
     "bands found",
-    "found faster",
+    "called faster",
     "whole: slower or differs",
 ]
 
@@ -205,7 +205,7 @@ def at_once(
     random: np.random.Generator,
 ) -> Iterator[list[str]]:
     """Interleaved launches: with a delay against those without, and both without."""
-    yield [POWER[0], "time of B", *POWER[1:], "the band found least"]
+    yield [POWER[0], "time of B", *POWER[1:], "band found least often"]
     names = [f"{curve.benchmark} {band}" for curve, band in pairs[0].rows.members]
     of = pairs[0].rows
     for what, (first, second), same in (("longer", pairs, False), ("the same", twins, True)):
@@ -269,7 +269,7 @@ def made_up(of: Rows, share: float, draws: int, random: np.random.Generator) -> 
     """What is found where launches spread less than here: made launches, normal on the logarithmic scale."""
     yield [
         "spread between launches",
-        "launches a side",
+        "launches per side",
         "same speed: any row or band changed",
         "slower: bands found",
     ]
@@ -376,16 +376,18 @@ def cases_alike(
     def two(make: Callable[[int], Values]) -> Callable[[], tuple[Values, Values]]:
         return lambda: (make(most), make(most))
 
-    yield Case("made, spread 1 %, 20", of, two(lambda n: made(of, 0.01, n, random)))
-    yield Case("made, spread 5 %, 20", few, two(lambda n: made(few, 0.05, n, random)))
-    yield Case("made, heavy tails, 20", few, two(lambda n: heavy(few, 0.01, n, random)))
-    yield Case("made, launches of two kinds, 20", few, two(lambda n: of_two_kinds(few, 0.005, n, random)))
+    yield Case("generated, spread 1 %, 20", of, two(lambda n: made(of, 0.01, n, random)))
+    yield Case("generated, spread 5 %, 20", few, two(lambda n: made(few, 0.05, n, random)))
+    yield Case("generated, heavy tails, 20", few, two(lambda n: heavy(few, 0.01, n, random)))
+    yield Case(
+        "generated, launches of two kinds, 20", few, two(lambda n: of_two_kinds(few, 0.005, n, random))
+    )
 
     def drifting() -> tuple[Values, Values]:
         both = made(few, 0.01, 2 * most, random) + np.cumsum(random.normal(0, 0.03, (2 * most, 1)), axis=0)
         return swapped(both[0::2], both[1::2], random)
 
-    yield Case("made, spread 1 %, speed that wanders by 3 %, 20", few, drifting)
+    yield Case("generated, spread 1 %, speed that wanders by 3 %, 20", few, drifting)
 
 
 def heavy(of: Rows, spread: float, n: int, random: np.random.Generator) -> Values:
@@ -476,8 +478,8 @@ def cases_slower(
         return lambda: (make(few, spread, most, random), make(few, spread, most, random) - slow)
 
     for spread in (0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03):
-        yield Case(f"made, spread {percent(spread, 2)}, {most}", few, two(made, spread), truth=-slow)
-    yield Case(f"made, heavy tails, {most}", few, two(heavy, 0.01), truth=-slow)
+        yield Case(f"generated, spread {percent(spread, 2)}, {most}", few, two(made, spread), truth=-slow)
+    yield Case(f"generated, heavy tails, {most}", few, two(heavy, 0.01), truth=-slow)
 
 
 def only(of: Rows, *benchmarks: str) -> tuple[Rows, list[int]]:
@@ -520,7 +522,7 @@ def slower_until_decided(cases: Iterable[Case], draws: int) -> Iterator[list[str
 def others(table: Launches, draws: int, random: np.random.Generator) -> Iterator[list[str]]:
     """What other tests would call changed, of bands; with times as they are, and with those of B half as long again."""
     names = ("imb compare", "Welch alone", "Mann-Whitney, exact", "Yuen, 20 % trimmed")
-    yield ["launches a side", "time of B", *names]
+    yield ["launches per side", "time of B", *names]
     level = SETTINGS.false_discovery / 2
 
     def said(a: Values, b: Values) -> list[Values]:
@@ -581,7 +583,7 @@ def report(pool: Path, draws: int) -> str:
         done = [processes.submit(task, pool, draws) for task in tasks]
         parts = [part for one in done for part in one.result()]
     parts += [
-        "**Launches a side that are needed** to find a change in 19 of 20 comparisons of 16 bands, by formula:",
+        "**Launches per side needed** to find a change in 19 of 20 comparisons of 16 bands, by formula:",
         table_of(list(needed())),
     ]
     return "\n\n".join(parts)
@@ -596,16 +598,16 @@ def of_other_sessions(pool: Path, draws: int) -> list[str]:
         place[of_band] = number
     random = np.random.default_rng(3)
     return [
-        f"**Identical campaigns in different sessions**, made (5 launches a session, which differ by 1 %; {len(columns)} rows)."
-        " By launches alone: the rule that `imb` does not use:",
+        f"**Identical campaigns in different sessions**, generated (5 launches per session, which differ by 1 %; {len(columns)} rows)."
+        " *By launches alone* is a rule that `imb` does not use:",
         table_of(list(sessions.alike(few.keys, place, draws // 2, random))),
-        f"**B {percent(share)} slower, in sessions of its own**, made: bands found:",
+        f"**B {percent(share)} slower, A and B in different sessions**, generated; share of bands found:",
         table_of(list(sessions.slower_by_sessions(few.keys, place, share, draws // 4, random))),
-        "**Interleaved launches of one session, pairs**, made, on a machine that wanders:",
+        "**Interleaved launches of one session, judged in pairs**, generated, on a machine whose speed wanders:",
         table_of(list(sessions.in_pairs(few.keys, place, share, draws // 2, random))),
-        "**Bands without a change among others that changed**, ten pairs, made:",
+        "**Unchanged bands among changed ones**, ten pairs, generated:",
         table_of(list(sessions.unchanged_among_changed(few.keys, place, draws // 2, random))),
-        "**Recorded launches, one side after the other**, whole table, cut into sessions:",
+        "**Recorded launches, all of A before all of B**, whole table, cut into sessions:",
         table_of(list(sessions.recorded(table.rows.keys, table.logs))),
     ]
 
@@ -627,24 +629,24 @@ def of_fixed_launches(pool: Path, draws: int) -> list[str]:
         )
     )
     return [
-        f"The pool: {len(table.logs)} launches of the whole table ({len(table.rows.keys)} rows), {len(slower.logs)} pairs as"
-        f" it is and {percent(share)} slower ({len(slower.rows.keys)} rows); {where}. Standard deviation of a band between"
+        f"The pool has {len(table.logs)} launches of the whole table ({len(table.rows.keys)} rows), and {len(slower.logs)} pairs of an"
+        f" unchanged launch and one that is {percent(share)} slower ({len(slower.rows.keys)} rows); {where}. Standard deviation of a band between"
         f" launches: {spreads(*table)} (table), {spreads(*as_it_is)} (pairs).",
-        f"Besides, {len(turns.logs)} pairs that ran at the same time and measured each row in {facts['parts']} alternating segments,"
-        f" one of them {percent(share)} slower, and {len(twins[0].logs)} of which none was; rows of"
+        f"It also has pairs of launches that ran at the same time and measured each row in {facts['parts']} alternating segments:"
+        f" {len(turns.logs)} pairs with one launch {percent(share)} slower, and {len(twins[0].logs)} pairs of unchanged launches. A row took"
         f" {facts['by_turns'][facts['by_turns'].index('-time') + 1]} s. Standard deviation of a band between launches:"
-        f" {spreads(*turns)}; of the difference of two that ran at the same time:"
+        f" {spreads(*turns)}; standard deviation of the difference between two that ran at the same time:"
         f" {spreads(turns.rows, turns.logs - turns_slower.logs)}.",
         "**Launches that do not differ**, whole table:",
         table_of(list(identical(table, draws, random))),
-        f"**At the same time, in alternating segments** (`--segments {facts['parts']}`): B's iterations {percent(share)} longer, by which bands"
-        f" differ by {percent(np.expm1(effect_by_turns))} in the mean, or the same:",
+        f"**At the same time, in alternating segments** (`--segments {facts['parts']}`). The iterations of B take"
+        f" {percent(share)} longer, so that bands differ by {percent(np.expm1(effect_by_turns))} on average, or equally long:",
         table_of(list(at_once((turns, turns_slower), twins, draws // 2, random))),
-        f"**Each iteration {percent(share)} longer**, one launch after the other: 10 launches a side, drawn from the pool, in which the mean"
-        f" difference happens to be {percent(np.expm1(effect))}. *: the spread of the pool, the difference set to"
-        f" {percent(share)}; beyond what was recorded, an extrapolation:",
+        f"**Each iteration {percent(share)} longer**, one launch after the other: 10 launches per side, drawn from the pool, in which the mean"
+        f" difference happens to be {percent(np.expm1(effect))}. Lines with * have the spread of the pool and a difference of exactly"
+        f" {percent(share)}; with more launches than were recorded, they are extrapolations:",
         table_of(list(delayed(as_it_is, slower, share, draws // 2, random))),
-        f"**Launches made up** with a known spread, {percent(share)} slower, {len(as_it_is.rows.keys)} rows:",
+        f"**Generated launches** with a known spread; B at the same speed or {percent(share)} slower; {len(as_it_is.rows.keys)} rows:",
         table_of(list(made_up(as_it_is.rows, share, max(draws // 5, 20), random))),
         "**Other tests** on bands of the same launches, with the same control of the family-wise error rate (Holm's method):",
         table_of(list(others(table, draws // 4, random))),
@@ -657,7 +659,7 @@ def of_looks_alike(pool: Path, draws: int) -> list[str]:
         series["table"], (series["turns-one"], series["turns-other"]), np.random.default_rng(2)
     )
     return [
-        "**Launches until decided**, where nothing differs. At any look: also those after it would have stopped:",
+        "**Launches until decided**, where nothing differs. *At any look* includes looks after the session would have stopped:",
         table_of(list(alike_until_decided(cases, draws // 2))),
     ]
 
