@@ -320,7 +320,7 @@ class TimedLoop:
     aggregate: bool  # completed once, behind the loop
     large: bool  # MPI_Count instead of int
     iterations: tuple[bool, bool, bool]  # moving buffers, moving root, moving place in a file
-    record: str  # Total, EveryRepetition or Synchronized
+    record: str  # TotalTimer, RepetitionTimer or SyncTimer
     file_sync: str  # openimb::WriteCompletionLoop: -fsync standard or never; empty where no file is written
     function: Function
     threads: str = ""  # of threads: "tagged" (tags of their own), "in turns", "marked" (the parts of a message); empty: the ordinary loop
@@ -488,7 +488,7 @@ def default_loop(loops: Iterable[TimedLoop], benchmark: str) -> TimedLoop:
 
     def fits(loop: TimedLoop) -> bool:
         plain = not (loop.loaded or loop.large or loop.iterations[0] or loop.threads)
-        mode = loop.record == "Total" and loop.file_sync != "never" and loop.aggregate == bool(aggregate)
+        mode = loop.record == "TotalTimer" and loop.file_sync != "never" and loop.aggregate == bool(aggregate)
         return plain and mode and same_code(loop.pattern) == same_code(pattern)
 
     return next(loop for loop in sorted(filter(fits, loops), key=lambda loop: loop.pattern != pattern))

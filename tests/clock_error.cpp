@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "clocks/mpi_clock.h"
-#include "engine/mpi_agreement.h"
+#include "engine/mpi_process_group.h"
 #include "fake_clock.h"
 #include "mpi/world.h"
 
@@ -116,8 +116,8 @@ int main(int argc, char** argv) {
   }
   {
     const openimb::Communicator world = openimb::Communicator::duplicate(MPI_COMM_WORLD);
-    openimb::MpiAgreement agreement(world);
-    MpiClock clock(world, agreement, std::strcmp(argv[1], "system") == 0, fake_now);
+    openimb::MpiProcessGroup all_ranks(world);
+    MpiClock clock(world, all_ranks, std::strcmp(argv[1], "system") == 0, fake_now);
     bool same = clock.synchronize();
     long long sent = clock.messages(), all = 0;
     MPI_Reduce(&sent, &all, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);

@@ -372,7 +372,7 @@ ONE_SIDED = {
     "Fetch_and_op",
     "Compare_and_swap",
 }
-CLOCK_READS = {"Total": 0, "EveryRepetition": 1, "Synchronized": 2, "Gated": 2}  # per repetition
+CLOCK_READS = {"TotalTimer": 0, "RepetitionTimer": 1, "SyncTimer": 2, "GateTimer": 2}  # per repetition
 GATE = "openimb::Gate::wait(double*)"  # -sync_start clock: before the clock
 CLOCK_READS_OF_LOAD = 2  # before and after it
 TESTED: Calls = (LOAD, "MPI_Test")  # a part of the load with a test behind it
@@ -515,7 +515,7 @@ def may_call(loop: TimedLoop, callee: str | None) -> bool:
     copies = loop.pattern.startswith("Shared_") and callee == COPY
     fails = loop.pattern == "Open_Close" and callee == OPEN_FAILS
     if callee == GATE:
-        return loop.record == "Gated"
+        return loop.record == "GateTimer"
     return callee is None or callee.startswith("MPI_") or (loop.loaded and callee == LOAD) or copies or fails
 
 
@@ -529,13 +529,13 @@ def faults_of_pointer_calls(loop: TimedLoop) -> list[str]:
         is_gate = instruction.is_call and instruction.callee == GATE
         if not is_gate and (not instruction.is_call or instruction.callee):
             continue
-        if not is_gate and loop.record != "Synchronized":
+        if not is_gate and loop.record != "SyncTimer":
             found.append(f"calls through a pointer: {instruction}")
             continue
         for ways in (function.predecessors, function.successors):
             if function.calls_near(index, ways) != {CLOCK}:
                 found.append(f"barrier inside the clock: {instruction}")
-    for each in function.loops if loop.record in ("Synchronized", "Gated") else []:
+    for each in function.loops if loop.record in ("SyncTimer", "GateTimer") else []:
         barriers = each.counts(lambda i: i.is_call and i.callee in (None, GATE))
         if barriers != {1}:
             found.append(f"{sorted(barriers)} barriers per repetition")
@@ -625,8 +625,8 @@ def some_of(calls: Calls) -> list[Calls]:
 
 def timed(way: Calls, loop: TimedLoop) -> Calls:
     """With the clock, and the barrier through a pointer, where the loop has them."""
-    before = {"Synchronized": (None, CLOCK), "Gated": (GATE, CLOCK)}.get(loop.record, ())
-    after = () if loop.record == "Total" else (CLOCK,)
+    before = {"SyncTimer": (None, CLOCK), "GateTimer": (GATE, CLOCK)}.get(loop.record, ())
+    after = () if loop.record == "TotalTimer" else (CLOCK,)
     return rotated((*before, *way, *after))
 
 
@@ -726,9 +726,9 @@ def test_every_benchmark_is_there_in_every_mode(mpi, component):
         for sync in repetition.file_syncs
         for threads in ({"", "tagged"} if component == "MT" and pattern in TRANSFERS_OF_THREADS else {""})
         if not (aggregate and loaded)
-        if record != "Synchronized" or (synchronized(component, pattern) and not aggregate)
-        if record != "Gated" or gated(component, pattern)
-        if moving or not (large or record in ("Synchronized", "Gated"))  # one loop serves both
+        if record != "SyncTimer" or (synchronized(component, pattern) and not aggregate)
+        if record != "GateTimer" or gated(component, pattern)
+        if moving or not (large or record in ("SyncTimer", "GateTimer"))  # one loop serves both
     }
     found = {
         key(
@@ -762,7 +762,7 @@ def test_nothing_but_mpi_in_the_timed_loop(mpi, component):
 
 def test_default_loop_costs_what_a_hand_written_one_does(mpi, component):
     found = [
-        line for loop in loops_of(mpi, component) if loop.record == "Total" for line in over_budget(loop)
+        line for loop in loops_of(mpi, component) if loop.record == "TotalTimer" for line in over_budget(loop)
     ]
     assert not found, "\n".join(found)
 
@@ -976,7 +976,7 @@ float columns[100][100], product[100], factors[100];
 
 namespace wrong {
 template <class Clock, class Barrier>
-struct Synchronized : openimb::Synchronized<Clock, Barrier> {
+struct SyncTimer : openimb::SyncTimer<Clock, Barrier> {
   void before() {
     this->begin = Clock::now();
     this->barrier();
@@ -1011,63 +1011,63 @@ int main(int argc, char** argv) {
   One one;
   Two two;
   chosen = argc > 1 ? static_cast<Step*>(&one) : &two;
-  run<Clean>(argc, Total{});
-  run<Divides>(argc, Total{});
-  run<DividesFloats>(argc, Total{});
-  run<Allocates>(argc, Total{});
-  run<Virtual>(argc, Total{});
-  run<CallsOwn>(argc, Total{});
-  run<ReadsClock>(argc, Total{});
-  run<Loses>(argc, Total{});
-  run<Wastes>(argc, Total{});
+  run<Clean>(argc, TotalTimer{});
+  run<Divides>(argc, TotalTimer{});
+  run<DividesFloats>(argc, TotalTimer{});
+  run<Allocates>(argc, TotalTimer{});
+  run<Virtual>(argc, TotalTimer{});
+  run<CallsOwn>(argc, TotalTimer{});
+  run<ReadsClock>(argc, TotalTimer{});
+  run<Loses>(argc, TotalTimer{});
+  run<Wastes>(argc, TotalTimer{});
   CpuLoad load;
   cpu = &load;
-  run<Computes>(argc, Total{});
-  run_loaded<Overlaps>(argc, Total{});
-  run_loaded<ComputesTwice>(argc, Total{});
+  run<Computes>(argc, TotalTimer{});
+  run_loaded<Overlaps>(argc, TotalTimer{});
+  run_loaded<ComputesTwice>(argc, TotalTimer{});
   packed();
   row_by_row();
   packed_but_calls();
-  run<Flushes>(argc, Total{});
-  run<Flushes, true>(argc, Total{});
-  run<FlushesEach, true>(argc, Total{});
-  run<FlushesTwice, true>(argc, Total{});
+  run<Flushes>(argc, TotalTimer{});
+  run<Flushes, true>(argc, TotalTimer{});
+  run<FlushesEach, true>(argc, TotalTimer{});
+  run<FlushesTwice, true>(argc, TotalTimer{});
   double samples[8];
   const auto barrier = [call = argc > 2 ? &MPI_Barrier : nullptr] { call(MPI_COMM_WORLD); };
   using Barrier = decltype(barrier);
-  run<Clean>(argc, EveryRepetition<Clock>{samples});
-  run_loaded<Overlaps>(argc, EveryRepetition<Clock>{samples});
-  run<Flushes, true>(argc, EveryRepetition<Clock>{samples});
-  run<Clean>(argc, Synchronized<Clock, Barrier>{samples, barrier});
-  run_loaded<Overlaps>(argc, Synchronized<Clock, Barrier>{samples, barrier});
-  run<Divides>(argc, wrong::Synchronized<Clock, Barrier>{{samples, barrier}});
+  run<Clean>(argc, RepetitionTimer<Clock>{samples});
+  run_loaded<Overlaps>(argc, RepetitionTimer<Clock>{samples});
+  run<Flushes, true>(argc, RepetitionTimer<Clock>{samples});
+  run<Clean>(argc, SyncTimer<Clock, Barrier>{samples, barrier});
+  run_loaded<Overlaps>(argc, SyncTimer<Clock, Barrier>{samples, barrier});
+  run<Divides>(argc, wrong::SyncTimer<Clock, Barrier>{{samples, barrier}});
   return sum > 0 && argv != nullptr;
 }
 """
 
 SEEDED_FAULTS = {
-    ("Divides", "Total"): "division",
-    ("DividesFloats", "Total"): "division",
-    ("Allocates", "Total"): "calls ",
-    ("Virtual", "Total"): "through a pointer",
-    ("CallsOwn", "Total"): "calls openimb::own",
-    ("ReadsClock", "Total"): "reads the clock [1] times",
-    ("Loses", "Total"): "a repetition: no call",
-    ("Wastes", "Total"): "more than a hand-written loop",
-    ("Computes", "Total"): f"calls {LOAD}",
-    ("ComputesTwice", "Total"): f"a repetition: MPI_Ibarrier {LOAD} {CLOCK}",
-    ("FlushesEach", "Total"): "a repetition: MPI_Send MPI_Win_flush",
-    ("FlushesTwice", "Total"): "around the loop, not",
-    ("Divides", "Synchronized"): "barrier inside the clock",
+    ("Divides", "TotalTimer"): "division",
+    ("DividesFloats", "TotalTimer"): "division",
+    ("Allocates", "TotalTimer"): "calls ",
+    ("Virtual", "TotalTimer"): "through a pointer",
+    ("CallsOwn", "TotalTimer"): "calls openimb::own",
+    ("ReadsClock", "TotalTimer"): "reads the clock [1] times",
+    ("Loses", "TotalTimer"): "a repetition: no call",
+    ("Wastes", "TotalTimer"): "more than a hand-written loop",
+    ("Computes", "TotalTimer"): f"calls {LOAD}",
+    ("ComputesTwice", "TotalTimer"): f"a repetition: MPI_Ibarrier {LOAD} {CLOCK}",
+    ("FlushesEach", "TotalTimer"): "a repetition: MPI_Send MPI_Win_flush",
+    ("FlushesTwice", "TotalTimer"): "around the loop, not",
+    ("Divides", "SyncTimer"): "barrier inside the clock",
 }
 WITHOUT_FAULT = {
     *(
         (pattern, False, record)
         for pattern in ("Clean", "Overlaps")
-        for record in ("Total", "EveryRepetition", "Synchronized")
+        for record in ("TotalTimer", "RepetitionTimer", "SyncTimer")
     ),
-    *(("Flushes", aggregate, "Total") for aggregate in (False, True)),
-    ("Flushes", True, "EveryRepetition"),
+    *(("Flushes", aggregate, "TotalTimer") for aggregate in (False, True)),
+    ("Flushes", True, "RepetitionTimer"),
 }
 SEEDED_FAULTS_OF_LOAD = {
     "packed": None,
@@ -1088,7 +1088,7 @@ def test_seeded_faults_are_found(mpi, tmp_path):
         completion = "Win_flush" if loop.pattern.startswith("Flushes") else ""
         step = "Ibarrier Wait" if loop.loaded else "Send"
         found = faults(loop) or wrong_calls(loop, Repetition(step, completion))
-        if not found and loop.record == "Total":
+        if not found and loop.record == "TotalTimer":
             found = over_budget(loop)
         if loop in clean:
             assert not found

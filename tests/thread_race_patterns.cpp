@@ -165,9 +165,9 @@ class Loop final : public Batch {
     double seconds = 0;
     if constexpr (Pattern::spec.partitioned) {
       auto requests = Pattern::prepare(context_, plan);
-      seconds = drive<Pattern, WallClock>(context_, iterations, count, Total{}, requests.view());
+      seconds = drive<Pattern, WallClock>(context_, iterations, count, TotalTimer{}, requests.view());
     } else {
-      seconds = drive<Pattern, WallClock>(context_, iterations, count, Total{});
+      seconds = drive<Pattern, WallClock>(context_, iterations, count, TotalTimer{});
     }
     wrong += in_[0] == number_ && in_[bytes - 1] == number_ ? 0 : 1;
     return seconds;

@@ -33,7 +33,7 @@ std::atomic<bool> aborting{false};
 std::atomic<std::thread::id> aborting_thread{};
 std::atomic<bool> starting_mpi{false};
 std::atomic<int> rank_of_process{-1};  // -1: MPI has not started
-std::mutex under_way_mutex;
+std::mutex activity_mutex;
 Activity under_way;
 
 bool mpi_is_up() {
@@ -60,19 +60,19 @@ void start_mpi_to_abort() {
   MPI_Init(nullptr, nullptr);
 }
 
-// Must not allocate: memory may be what is missing. `use` is called while the exception, and so its text,
+// Must not allocate: memory may be what is missing. `function` is called while the exception, and so its text,
 // lives.
-template <class Use>
-void use_exception_text(Use use) {
-  if (!std::current_exception()) return use("terminated without an exception");
+template <class Function>
+void use_exception_text(Function function) {
+  if (!std::current_exception()) return function("terminated without an exception");
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    use("out of memory");
+    function("out of memory");
   } catch (const std::exception& error) {
-    use(error.what());
+    function(error.what());
   } catch (...) {
-    use("unknown exception");
+    function("unknown exception");
   }
 }
 
@@ -80,7 +80,7 @@ void use_exception_text(Use use) {
 const char* located(const char* reason) {
   static std::array<char, 512> text;
   // The lock is not waited for: the error may be in note_activity().
-  const std::unique_lock lock(under_way_mutex, std::try_to_lock);
+  const std::unique_lock lock(activity_mutex, std::try_to_lock);
   if (!lock || under_way.benchmark.empty()) return reason;
   std::array<char, 40> partner{};
   if (under_way.partner) {
@@ -109,9 +109,9 @@ void print_reason(const char* reason, const char* outcome = "; the run is aborte
   system::write_to_stderr(line.data(), end + 1);
 }
 
-// `with_reason` calls its argument with the text, which need not outlive the call.
-template <class WithReason>
-[[noreturn]] void leave(WithReason with_reason) {
+// `call_with_reason` calls its argument with the text, which need not outlive the call.
+template <class CallWithReason>
+[[noreturn]] void leave(CallWithReason call_with_reason) {
   // Only the first reason is reported. A thread that comes later gives the first one time to abort; the first
   // thread, if it meets another error here, ends the process at once.
   if (aborting.exchange(true)) {
@@ -121,7 +121,7 @@ template <class WithReason>
   aborting_thread.store(std::this_thread::get_id());
   system::exit_after(abort_seconds, exit_aborted);
   const bool up = mpi_is_up();
-  with_reason([&](const char* what) {
+  call_with_reason([&](const char* what) {
     const char* const reason = located(what);
     print_reason(reason);
     system::write_abort_record(reason);
@@ -143,16 +143,16 @@ template <class WithReason>
 }
 
 [[noreturn]] void on_terminate() {
-  leave([](auto use) { use_exception_text(use); });
+  leave([](auto function) { use_exception_text(function); });
 }
 
 }  // namespace
 
 void abort_run(const char* reason) {
-  leave([reason](auto use) { use(reason); });
+  leave([reason](auto function) { function(reason); });
 }
 
-void share_aborts(Agreement& world) {
+void share_aborts(ProcessGroup& world) {
   const auto take = [](const char* reason) noexcept {
     if (!system::write_abort_record(reason)) return false;
     system::exit_after(notice_seconds + abort_seconds, exit_aborted);  // the other rank may fail to
@@ -167,10 +167,10 @@ void share_aborts(Agreement& world) {
 void warn_of_wait(const char* reason) { print_reason(located(reason), ""); }
 
 void leave_without_others(int status) {
-  constexpr double for_the_others = 10;  // rank 0 ends the job before
+  constexpr double patience = 10;  // rank 0 ends the job before
   if (rank_of_process.load() != 0) {
-    system::exit_after(for_the_others, status);
-    for (;;) system::pause_for(for_the_others);
+    system::exit_after(patience, status);
+    for (;;) system::pause_for(patience);
   }
   system::pause_for(output_seconds);
   system::exit_after(abort_seconds, status);
@@ -179,7 +179,7 @@ void leave_without_others(int status) {
 }
 
 void note_activity(const Activity& activity) {
-  const std::lock_guard lock(under_way_mutex);
+  const std::lock_guard lock(activity_mutex);
   under_way = activity;
 }
 

@@ -14,7 +14,7 @@ void abort_on_exceptions(const char* program);
 [[noreturn]] void abort_run(const char* reason);
 /// Collective: from now on a rank that ends the job notifies rank 0 before, which writes the `end` record:
 /// the launcher then kills rank 0. For launches with a file of records.
-void share_aborts(Agreement& world);
+void share_aborts(ProcessGroup& world);
 /// Prints one line about this rank, whose current call does not return, and returns.
 void warn_of_wait(const char* reason);
 /// For the end of a launch of which all is reported, but some ranks do not respond and would not call

@@ -15,7 +15,7 @@ namespace openimb {
 namespace {
 
 // At the host's first rank: the CPUs on which any rank of the host may run.
-std::vector<int> cpus_of_host(Agreement& host) {
+std::vector<int> cpus_of_host(ProcessGroup& host) {
   std::vector<int> cpus;
   for (const std::string& list : host.gather(system::cpu_list(system::usable_cpus()))) {
     std::ranges::copy(system::cpus_in(list), std::back_inserter(cpus));
@@ -25,7 +25,7 @@ std::vector<int> cpus_of_host(Agreement& host) {
 
 }  // namespace
 
-Counters::Counters(Agreement& host) : evidence_(host.rank() == 0, {.cpus = cpus_of_host(host)}) {}
+Counters::Counters(ProcessGroup& host) : evidence_(host.rank() == 0, {.cpus = cpus_of_host(host)}) {}
 
 Reading Counters::read() {
   const system::ThreadCounters thread = evidence_.thread();
@@ -43,7 +43,7 @@ Reading Counters::read() {
   return reading;
 }
 
-std::vector<std::vector<std::string>> Counters::interfaces(Agreement& world) const {
+std::vector<std::vector<std::string>> Counters::interfaces(ProcessGroup& world) const {
   std::vector<std::vector<std::string>> all;
   for (const std::string& names : world.gather(joined(evidence_.interfaces()))) {
     all.push_back(words_in(names));

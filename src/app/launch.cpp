@@ -36,7 +36,7 @@ Program program_of(const Component& component, const std::string& name) {
   return {name, facts.title, component.list.benchmarks, defaults, facts.uses_files, all_components()};
 }
 
-// Not by iostreams: a failed allocation inside them gives a shorter text and no exception.
+// Avoids iostreams: a failed allocation inside them gives a shorter text and no exception.
 FileText read_text(const std::string& path) {
   const OwnedFile file(std::fopen(path.c_str(), "rb"));
   if (!file) return {false, "", std::strerror(errno)};
@@ -72,7 +72,7 @@ void require_info(const Options& options) {
 }
 
 // Opens a file at rank 0. Its contents are kept until all files are open.
-OwnedFile open_shared(Agreement& world, const char* option, const std::string& path) {
+OwnedFile open_shared(ProcessGroup& world, const char* option, const std::string& path) {
   OwnedFile file;
   if (path.empty()) return file;
   std::string why;
@@ -94,7 +94,7 @@ std::string formatted_time(std::time_t now, const char* format, const std::tm* (
   return parts != nullptr && std::strftime(text, sizeof text, format, parts) > 0 ? text : "";
 }
 
-// In the format of ctime(). Not by "%e", which some C libraries of Windows lack.
+// In the format of ctime(), without "%e", which some C libraries of Windows lack.
 std::string local_date(std::time_t now) {
   std::string text = formatted_time(now, "%a %b %d %H:%M:%S %Y",
                                     [](const std::time_t* t) -> const std::tm* { return std::localtime(t); });
@@ -107,7 +107,7 @@ std::string local_date(std::time_t now) {
 
 std::string launch_name(const Component& component) { return executable_of(component.list.facts.name); }
 
-Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv) {
+Launch parse_on_all_ranks(const Component& component, ProcessGroup& world, int argc, char** argv) {
   const std::string own_arguments = joined(std::vector<std::string>(argv, argv + argc));
   Launch launch{.command_line = words_in(world.broadcast(own_arguments)), .options = {}};
   const std::vector<std::string> arguments(launch.command_line.begin() + 1, launch.command_line.end());
@@ -156,22 +156,22 @@ std::vector<std::string> warnings_of(const Launch& launch) {
   return warnings;
 }
 
-OutputFiles::OutputFiles(Agreement& world, const Options& options)
+OutputFiles::OutputFiles(ProcessGroup& world, const Options& options)
     : records(open_shared(world, "-json", options.json_file)),
       dump(open_shared(world, "-dumpfile", options.dump_file)) {
   // The open files are compared, not their names: standard output may be redirected to one of them, and names
   // that differ in case may be the same file.
   std::string why;
-  const auto keep_apart = [&](std::FILE* a, std::FILE* b, const char* what) {
+  const auto require_distinct = [&](std::FILE* a, std::FILE* b, const char* what) {
     if (a != nullptr && b != nullptr && system::are_one_file(a, b)) {
       why = std::string(what) + " are the same file; use different files";
     }
   };
-  keep_apart(records.get(), dump.get(), "-json and -dumpfile");
-  keep_apart(records.get(), stdout, "-json and standard output");
-  keep_apart(records.get(), stderr, "-json and standard error");
-  keep_apart(dump.get(), stdout, "-dumpfile and standard output");
-  keep_apart(dump.get(), stderr, "-dumpfile and standard error");
+  require_distinct(records.get(), dump.get(), "-json and -dumpfile");
+  require_distinct(records.get(), stdout, "-json and standard output");
+  require_distinct(records.get(), stderr, "-json and standard error");
+  require_distinct(dump.get(), stdout, "-dumpfile and standard output");
+  require_distinct(dump.get(), stderr, "-dumpfile and standard error");
   why = first_message(world, why);
   if (!why.empty()) throw UsageError(why);
   for (OwnedFile* const file : {&records, &dump}) {
@@ -180,7 +180,7 @@ OutputFiles::OutputFiles(Agreement& world, const Options& options)
   }
 }
 
-std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const Options& options) {
+std::unique_ptr<system::Interleave> connect_interleave(ProcessGroup& world, const Options& options) {
   std::unique_ptr<system::Interleave> connection;
   if (!options.interleaving) return connection;
   std::string why;
@@ -207,7 +207,7 @@ constexpr bool starts_processes = false;  // all ranks of the simulator are in o
 constexpr bool starts_processes = true;
 #endif
 
-Startup gather_startup(Agreement& world, const InitCall& mine) {
+Startup gather_startup(ProcessGroup& world, const InitCall& mine) {
   const std::vector<double> began = world.gather(mine.began), seconds = world.gather(mine.seconds);
   if (world.rank() != 0) return {};
   const auto [first, last] = std::ranges::minmax(began);
@@ -238,8 +238,8 @@ std::string crowded_host(const std::vector<RankPlace>& places) {
     ++ranks;
     cpus.insert(mine.begin(), mine.end());
   }
-  for (const auto& [host, of_host] : hosts) {
-    const auto& [ranks, cpus] = of_host;
+  for (const auto& [host, ranks_and_cpus] : hosts) {
+    const auto& [ranks, cpus] = ranks_and_cpus;
     if (cpus.empty() || ranks <= static_cast<int>(cpus.size())) continue;
     return std::to_string(ranks) + " ranks on " + std::to_string(cpus.size()) +
            (cpus.size() == 1 ? " CPU of " : " CPUs of ") + host;
@@ -249,7 +249,7 @@ std::string crowded_host(const std::vector<RankPlace>& places) {
 
 }  // namespace
 
-RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
+RunFacts gather_facts(const Component& component, ProcessGroup& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_path) {
   // One gather for both: with a thousand ranks, the number of messages that rank 0 receives costs more than
@@ -294,7 +294,7 @@ RunFacts gather_facts(const Component& component, Agreement& world, const Enviro
   if (!scratch_path.empty()) {
     facts.file_system = system::file_system_type(system::folder_of(scratch_path));
   }
-  for (const Selected& selected : launch.options.selection) {
+  for (const SelectedBenchmark& selected : launch.options.selection) {
     const Spec& spec = component.list.benchmarks[static_cast<std::size_t>(selected.index)];
     facts.benchmarks.push_back(std::string(selected.multi ? multi_prefix : "") + std::string(spec.name));
     facts.benchmark_notes.emplace_back(spec.notes);

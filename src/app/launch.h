@@ -16,7 +16,7 @@
 #include "mpi/world.h"
 #include "resolve/threads.h"
 #include "result/measurement.h"
-#include "session/agreement.h"
+#include "session/process_group.h"
 #include "system/interleave.h"
 
 namespace openimb {
@@ -33,7 +33,7 @@ std::string launch_name(const Component& component);
 
 /// Rank 0's command line, parsed on every rank; files are read by rank 0 and their text shared. Throws
 /// UsageError on all ranks or on none.
-Launch parse_on_all_ranks(const Component& component, Agreement& world, int argc, char** argv);
+Launch parse_on_all_ranks(const Component& component, ProcessGroup& world, int argc, char** argv);
 
 /// The text of -help, -list and -version; nothing for a run.
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch);
@@ -41,8 +41,8 @@ std::optional<std::string> text_to_print(const Component& component, const Launc
 /// Messages for stderr that do not stop the run.
 std::vector<std::string> warnings_of(const Launch& launch);
 
-/// Closes a file, and deletes it where this launch created it and did not come to use it. What another
-/// launch wrote into it meanwhile stays.
+/// Closes a file, and deletes it if this launch created it and never used it. What another launch wrote into
+/// it in the meantime stays.
 struct CloseFile {
   std::string unused = {};  ///< the path of such a file
   void operator()(std::FILE* file) const {
@@ -56,15 +56,15 @@ using OwnedFile = std::unique_ptr<std::FILE, CloseFile>;
 /// -json and -dumpfile, opened by rank 0 before anything is measured, and emptied once both are open. Throws
 /// UsageError on all ranks or on none.
 struct OutputFiles {
-  OutputFiles(Agreement& world, const Options& options);
+  OutputFiles(ProcessGroup& world, const Options& options);
   OwnedFile records;
   OwnedFile dump;
 };
 
 /// -turns: this rank's connection to the interleaving server. Throws UsageError on all ranks or on none.
-std::unique_ptr<system::Interleave> connect_interleave(Agreement& world, const Options& options);
+std::unique_ptr<system::Interleave> connect_interleave(ProcessGroup& world, const Options& options);
 
-RunFacts gather_facts(const Component& component, Agreement& world, const Environment& environment,
+RunFacts gather_facts(const Component& component, ProcessGroup& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_path);
 

@@ -20,8 +20,8 @@
 #include "cli/command_line.h"
 #include "engine/calibrated_load.h"
 #include "engine/mpi_resources.h"
-#include "engine/patient_agreement.h"
 #include "engine/thread_team.h"
+#include "engine/timeout_process_group.h"
 #include "engine/wall_clock.h"
 #include "model/exit_status.h"
 #include "mpi/calls.h"
@@ -68,13 +68,13 @@ int exit_status(const Ending& ending, bool strict, bool written) {
 
 // Whether a selected benchmark computes for TARGET_CPU_SECS: the load must then be calibrated first.
 bool needs_fixed_load(std::span<const Spec> catalog, const Options& options) {
-  return std::ranges::any_of(options.selection, [&](const Selected& selected) {
+  return std::ranges::any_of(options.selection, [&](const SelectedBenchmark& selected) {
     return catalog[static_cast<std::size_t>(selected.index)].overlap == Overlap::fixed;
   });
 }
 
 // Calibrates on all ranks at the same time, as the load will run; returns the rate of the slowest.
-double calibrated_flops(Agreement& world, CalibratedLoad<CpuLoad>& load, double seconds) {
+double calibrated_flops(ProcessGroup& world, CalibratedLoad<CpuLoad>& load, double seconds) {
   world.barrier();
   load.calibrate(seconds);
   return -world.largest(-load.computation().flops_per_second());
@@ -99,8 +99,8 @@ system::EndRecords end_records(Ending ending) {
 }
 
 #ifndef OPENIMB_SMPI
-// By the launcher's environment variables, as MPI may not be initialized. Without them, every rank is taken
-// for rank 0.
+// Reads the launcher's environment variables, as MPI may not be initialized. Without them, every rank is
+// taken for rank 0.
 bool is_rank(const char* which) {
   for (const char* const name : rank_variables) {
     if (const char* const rank = std::getenv(name)) return std::strcmp(rank, which) == 0;
@@ -109,10 +109,10 @@ bool is_rank(const char* which) {
 }
 #endif
 
-/// Detects ranks that do not respond before the sweep has its PatientAgreement: while MPI starts, and until
-/// over(). After ten times -pair_timeout rank 0 aborts the run; after fifteen times rank 1 does, for the case
-/// that rank 0 does not respond. Watches nothing in components without rounds, with -pair_timeout 0 and on
-/// simulated ranks.
+/// Detects ranks that do not respond before the sweep has its TimeoutProcessGroup: while MPI starts, and
+/// until over(). After ten times -pair_timeout rank 0 aborts the run; after fifteen times rank 1 does, for
+/// the case that rank 0 does not respond. Watches nothing in components without rounds, with -pair_timeout 0
+/// and on simulated ranks.
 class StartWatch {
  public:
   StartWatch(const Component& component, std::span<const std::string> arguments) {
@@ -139,23 +139,24 @@ class StartWatch {
   std::optional<system::Watch> watch_;
 };
 
-// Those of StartWatch and of a sweep never call MPI; MPI_THREAD_SINGLE allows no other thread.
+// The watching threads of StartWatch and of a sweep never call MPI, but MPI_THREAD_SINGLE allows no other
+// thread at all.
 ThreadLevel watch_thread_level(const Component& component, std::span<const std::string> arguments) {
   const bool watches = component.list.facts.defaults.fabric && requested_pair_timeout(arguments) > 0;
   return watches ? ThreadLevel::funneled : ThreadLevel::single;
 }
 
 // One launch that measures, with options that are equal on all ranks.
-class Run final : public Surroundings {
+class Run final : public HostServices {
  public:
-  Run(const Component& component, MpiAgreement& world, const Launch& launch, const Gpu& gpu,
+  Run(const Component& component, MpiProcessGroup& world, const Launch& launch, const Gpu& gpu,
       std::unique_ptr<ControlVariables> variables, std::optional<system::Guardian>& guardian)
       : component_(component),
         world_(world),
         launch_(launch),
         gpu_(gpu),
         variables_(std::move(variables)),
-        // Files last: opening them empties them, and all else may still be a usage error.
+        // Opens files last, because that empties them and everything before may still be a usage error.
         off_cache_(known_off_cache(world, launch.options, gpu.cache_bytes())),
         interleave_(connect_interleave(world, launch.options)),
         team_(make_team(world, launch.options, gpu.device.get())),
@@ -166,8 +167,8 @@ class Run final : public Surroundings {
   int run(const Environment& environment, StartWatch& start) {
     // Simulated ranks share one process, whose counters belong to no rank.
 #ifndef OPENIMB_SMPI
-    const Communicator of_host = world_.members().of_host();
-    MpiAgreement host(of_host);
+    const Communicator host_comm = world_.communicator().split_by_host();
+    MpiProcessGroup host(host_comm);
     counters_.emplace(host);
 #endif
     const RunFacts facts = gather(environment);
@@ -177,51 +178,51 @@ class Run final : public Surroundings {
 #ifndef OPENIMB_SMPI  // whose ranks end together
     if (!options.json_file.empty()) share_aborts(world_);
 #endif
-    const std::unique_ptr<Agreement> agreement = make_agreement();
+    const std::unique_ptr<ProcessGroup> all_ranks = make_process_group();
     start.over();
     begin(facts);
     catch_stops();
     std::unique_ptr<MpiClock> clock;
-    if (options.starts_by_clock()) clock = std::make_unique<MpiClock>(world_.members(), *agreement);
-    MpiResources resources(world_.members(), *agreement, component_.entries, options, loads_, *team_,
+    if (options.starts_by_clock()) clock = std::make_unique<MpiClock>(world_.communicator(), *all_ranks);
+    MpiResources resources(world_.communicator(), *all_ranks, component_.entries, options, loads_, *team_,
                            scratch_.base(), gpu_.device.get(), variables_.get(), clock.get());
     Ending ending = run_session(
-        {options, schedule, *agreement, resources, loads_.chosen(), reporters_, *this, clock.get()});
-    ending.all_respond = patient_ == nullptr || patient_->is_whole();
+        {options, schedule, *all_ranks, resources, loads_.chosen(), reporters_, *this, clock.get()});
+    ending.all_respond = timeout_group_ == nullptr || timeout_group_->is_whole();
     system::disarm_stop();
     end(ending);
     if (!ending.all_respond) leave_without_others(exit_incomplete);
     try {
-      return static_cast<int>(agreement->largest(exit_status(ending, options.strict, reporters_.ok())));
-    } catch (const NoAnswer&) {
+      return static_cast<int>(all_ranks->largest(exit_status(ending, options.strict, reporters_.ok())));
+    } catch (const UnresponsiveRanks&) {
       abort_run("a rank does not answer (-pair_timeout)");
     }
   }
 
  private:
   // Simulated ranks always respond, and polling would take simulated time.
-  std::unique_ptr<Agreement> make_agreement() {
+  std::unique_ptr<ProcessGroup> make_process_group() {
 #ifndef OPENIMB_SMPI
     const Options& options = launch_.options;
     if (options.fabric && options.fabric->timeout_seconds > 0) {
       const double seconds = options.fabric->timeout_seconds + 2 * options.settings.seconds_per_sample;
-      watch_.emplace(seconds, [this, seconds, rank = world_.rank()] { report_no_answer(seconds, rank); });
-      auto agreement = std::make_unique<PatientAgreement>(world_.members(), seconds,
-                                                          [this](bool alone) { watch_->set(alone); });
-      patient_ = agreement.get();
+      watch_.emplace(seconds, [this, seconds, rank = world_.rank()] { report_unresponsive(seconds, rank); });
+      auto all_ranks = std::make_unique<TimeoutProcessGroup>(world_.communicator(), seconds,
+                                                             [this](bool alone) { watch_->set(alone); });
+      timeout_group_ = all_ranks.get();
       if (world_.rank() == 0) {
         system::block_signals_during([this] { writer_ = std::make_unique<ThreadTeam>(2); });
         reporters_.write_through([this](const std::function<void()>& write) { write_beside(write); });
       }
-      return agreement;
+      return all_ranks;
     }
 #endif
-    return std::make_unique<MpiAgreement>(world_.members(), barrier_of(launch_.options));
+    return std::make_unique<MpiProcessGroup>(world_.communicator(), barrier_of(launch_.options));
   }
 
   // Runs on the watching thread, as the main thread is in a call that does not return; so it must not call
   // MPI. Rank 0 reports the rest and ends the run; other ranks print a line.
-  void report_no_answer(double seconds, int rank) {
+  void report_unresponsive(double seconds, int rank) {
     std::array<char, 80> text;
     std::snprintf(text.data(), text.size(), "no answer for %.3g s (-pair_timeout)", seconds);
     if (rank == 0) {
@@ -239,7 +240,7 @@ class Run final : public Surroundings {
     const std::future<void> over = written.get_future();
     writer_->run([&](int thread) {
       if (thread == 0) {
-        patient_->wait_for([&](double seconds) {
+        timeout_group_->wait_for([&](double seconds) {
           return over.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
         });
       } else {
@@ -341,7 +342,7 @@ class Run final : public Surroundings {
   }
 
   const Component& component_;
-  MpiAgreement& world_;
+  MpiProcessGroup& world_;
   const Launch& launch_;
   const Gpu& gpu_;
   const std::unique_ptr<ControlVariables> variables_;
@@ -349,9 +350,10 @@ class Run final : public Surroundings {
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
   std::optional<system::Watch> watch_;
-  std::function<void()> report_rest_;    ///< read by the watching thread
-  PatientAgreement* patient_ = nullptr;  ///< the session's agreement, where it is one
-  std::unique_ptr<ThreadTeam> writer_;   ///< at rank 0, with it
+  std::function<void()> report_rest_;  ///< read by the watching thread
+  TimeoutProcessGroup* timeout_group_ =
+      nullptr;                          ///< the session's group of all ranks, if calls have a time-out
+  std::unique_ptr<ThreadTeam> writer_;  ///< at rank 0, with it
   const ScratchFiles scratch_;
   OutputFiles files_;
   Tee reporters_;
@@ -361,7 +363,7 @@ class Run final : public Surroundings {
 
 // The command line, completed by what depends on the machine: threads, endpoints, GPUs, variants. Only what
 // is called here changes options.
-Launch resolved_launch(const Component& component, MpiAgreement& world, const Environment& environment,
+Launch resolved_launch(const Component& component, MpiProcessGroup& world, const Environment& environment,
                        int argc, char** argv, Gpu& gpu, std::unique_ptr<ControlVariables>& variables) {
   Launch launch = parse_on_all_ranks(component, world, argc, argv);
   launch.granted = granted_to_all(world, environment.thread_level());
@@ -403,7 +405,7 @@ int run(const Component& component, int argc, char** argv) {
   note_start_of_mpi(false);
   if (!environment.started()) abort_run("MPI_Init_thread returned an error");
   const Communicator all = Communicator::duplicate(MPI_COMM_WORLD);
-  MpiAgreement world(all);
+  MpiProcessGroup world(all);
   // Only errors that all ranks throw are caught here. For an exception of one rank, see
   // abort_on_exceptions().
   try {

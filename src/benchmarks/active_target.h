@@ -9,7 +9,7 @@
 namespace openimb {
 
 /// The parts of a Spec that all transfers of IMB-EXT have.
-constexpr Spec fence_spec(std::string_view name, Kind kind, Exposed exposed) {
+constexpr Spec fence_spec(std::string_view name, Kind kind, ExposedBuffer exposed) {
   return {.name = name,
           .kind = kind,
           .access = Access::active_target,
@@ -58,7 +58,7 @@ struct FencedAccumulate : FencePattern {
   using Move = AddTo;
   static bool updates(const GroupRank& e) { return e.rank == 0; }
   static constexpr Spec spec = [] {
-    Spec spec = fence_spec("Accumulate", Kind::collective, Exposed::receive);
+    Spec spec = fence_spec("Accumulate", Kind::collective, ExposedBuffer::receive);
     spec.reduction = spec.updates_receive = true;
     return spec;
   }();

@@ -79,7 +79,7 @@ struct Scatterv : PatternBase {
 };
 
 /// What a gather delivers: all messages at the root, nothing elsewhere.
-inline Expected each_at_root(const GroupRank& e) {
+inline Expected gathered_at_root(const GroupRank& e) {
   return e.rank == e.root ? message_of_each(e, 0) : Expected{};
 }
 
@@ -90,7 +90,7 @@ struct Gather : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::gather(it.send, it.receive, c.count, c.type, it.root, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return each_at_root(e); }
+  static Expected expects(const GroupRank& e) { return gathered_at_root(e); }
 };
 
 struct Gatherv : PatternBase {
@@ -104,7 +104,7 @@ struct Gatherv : PatternBase {
     call::gatherv(it.send, c.count, it.receive, c.counts, c.displacements, c.type, it.root, c.comm,
                   request...);
   }
-  static Expected expects(const GroupRank& e) { return each_at_root(e); }
+  static Expected expects(const GroupRank& e) { return gathered_at_root(e); }
 };
 
 struct Alltoall : PatternBase {

@@ -23,7 +23,7 @@ struct Component {
 /// In the order of -list.
 std::span<const ComponentList> all_components();
 
-/// That of this name, which is one of them.
+/// The component of this name, which must be one of them.
 const ComponentList& component_list(std::string_view name);
 
 }  // namespace openimb

@@ -11,7 +11,7 @@
 namespace openimb {
 
 /// The parts of a Spec that these benchmarks have. Several neighbors of a rank may be the same rank. `name`
-/// is that of the call, too.
+/// is also the name of the call.
 constexpr Spec topology_spec(std::string_view name, Messages send,
                              Displacements displacements = Displacements::none) {
   return {.name = name,

@@ -18,7 +18,7 @@ MPI_Aint place_at(const C& c, const Iteration& it, MPI_Aint base, int message) {
 /// displacement at which the target's window begins. If `move` gets a request, it starts a transfer with a
 /// request (forms.h).
 struct Put {
-  static constexpr Exposed exposed = Exposed::receive;
+  static constexpr ExposedBuffer exposed = ExposedBuffer::receive;
   template <class C, class... Request>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
@@ -29,7 +29,7 @@ struct Put {
 
 /// Transfers message `from` of the target's send buffer to message `to` of the receive buffer.
 struct Get {
-  static constexpr Exposed exposed = Exposed::send;
+  static constexpr ExposedBuffer exposed = ExposedBuffer::send;
   template <class C, class... Request>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
@@ -76,7 +76,7 @@ inline Traffic traffic_to_root(const GroupRank& e) {
 /// What the transfers of a pair deliver: a put at the peer of the origin, a get at the origin.
 template <class Move, class Ways>
 Expected moved_by_pair(const GroupRank& e) {
-  const int origin = Move::exposed == Exposed::receive ? 1 - e.rank : e.rank;
+  const int origin = Move::exposed == ExposedBuffer::receive ? 1 - e.rank : e.rank;
   return Ways::is_origin(origin) ? message_of(e, 1 - e.rank) : Expected{};
 }
 

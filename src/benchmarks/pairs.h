@@ -167,8 +167,8 @@ struct Corandom : PatternBase {
   static Expected expects(const GroupRank& e) { return message_of(e, neighbors_in(e, e.root).from); }
 };
 
-/// In a ring, every process sends its buffer to the right neighbor and replaces it with that of the left
-/// neighbor.
+/// In a ring, every process sends its buffer to its right neighbor and replaces the contents with the left
+/// neighbor's.
 struct SendRecv_Replace : PatternBase {
   static constexpr Spec spec = [] {
     Spec spec = all_processes_spec("SendRecv_Replace", 1);

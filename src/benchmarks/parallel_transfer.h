@@ -52,8 +52,10 @@ struct Exchange : PatternBase {
 /// lower rank leads. A rank without a partner is idle.
 struct Pairs : PatternBase {
   static int distance(const GroupRank& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
-  static bool leads(const GroupRank& e) { return e.rank / distance(e) % 2 == 0; }
-  static int peer_of(const GroupRank& e) { return leads(e) ? e.rank + distance(e) : e.rank - distance(e); }
+  static bool is_first_of_pair(const GroupRank& e) { return e.rank / distance(e) % 2 == 0; }
+  static int peer_of(const GroupRank& e) {
+    return is_first_of_pair(e) ? e.rank + distance(e) : e.rank - distance(e);
+  }
   static bool takes_part(const GroupRank& e) { return peer_of(e) < e.ranks; }
 };
 
@@ -97,7 +99,7 @@ struct Uniband : PairsInFlight {
     MPI_Waitall(c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
   static Expected expects(const GroupRank& e) {
-    return leads(e) ? Expected{} : messages_in_flight(e, peer_of(e));
+    return is_first_of_pair(e) ? Expected{} : messages_in_flight(e, peer_of(e));
   }
 };
 

@@ -7,7 +7,7 @@
 namespace openimb {
 
 /// The parts of a Spec that all of IMB-RMA has.
-constexpr Spec passive_spec(std::string_view name, Kind kind, Exposed exposed) {
+constexpr Spec passive_spec(std::string_view name, Kind kind, ExposedBuffer exposed) {
   return {.name = name,
           .kind = kind,
           .access = Access::passive_target,
@@ -15,7 +15,7 @@ constexpr Spec passive_spec(std::string_view name, Kind kind, Exposed exposed) {
 }
 
 /// The spec of a benchmark of two processes that has both aggregate modes.
-constexpr Spec pair_spec(std::string_view name, Exposed exposed, bool in_default_list = true) {
+constexpr Spec pair_spec(std::string_view name, ExposedBuffer exposed, bool in_default_list = true) {
   Spec spec = passive_spec(name, Kind::single_transfer, exposed);
   spec.aggregation = Aggregation::non_aggregate_first;
   spec.in_default_list = in_default_list;
@@ -31,11 +31,11 @@ constexpr Spec local_spec(Spec spec) {
 }
 
 /// Where a flush completes transfers: also at the target, or at the origin only.
-struct AtTarget {
+struct TargetCompletion {
   static void flush(int target, MPI_Win win) { MPI_Win_flush(target, win); }
   static void flush_all(MPI_Win win) { MPI_Win_flush_all(win); }
 };
-struct AtOrigin {
+struct OriginCompletion {
   static void flush(int target, MPI_Win win) { MPI_Win_flush_local(target, win); }
   static void flush_all(MPI_Win win) { MPI_Win_flush_local_all(win); }
 };
@@ -65,11 +65,11 @@ struct MoveToPeer : FlushedPeer<Completion> {
   }
 };
 
-template <class What, class Ways, class Completion = AtTarget>
+template <class What, class Ways, class Completion = TargetCompletion>
 struct PassivePair : LockedPeer<Ways> {
   using Move = What;
   using Loop = MoveToPeer<Move, Completion>;
-  using LocalLoop = MoveToPeer<Move, AtOrigin>;
+  using LocalLoop = MoveToPeer<Move, OriginCompletion>;
   static Expected expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<Ways>(e); }
 };
@@ -86,10 +86,10 @@ struct Bidir_put : PassivePair<Put, BothWays> {
 struct Bidir_get : PassivePair<Get, BothWays> {
   static constexpr Spec spec = pair_spec("Bidir_get", Get::exposed);
 };
-struct Put_local : PassivePair<Put, OneWay, AtOrigin> {
+struct Put_local : PassivePair<Put, OneWay, OriginCompletion> {
   static constexpr Spec spec = local_spec(pair_spec("Put_local", Put::exposed));
 };
-struct Get_local : PassivePair<Get, OneWay, AtOrigin> {
+struct Get_local : PassivePair<Get, OneWay, OriginCompletion> {
   static constexpr Spec spec = local_spec(pair_spec("Get_local", Get::exposed, false));
 };
 
@@ -106,9 +106,9 @@ struct Truly_passive_put : PassivePair<Put, OneWay> {
   }();
 };
 
-/// The origins of transfers with all other processes: one process, or every one. The place of a put in the
-/// target's window is that of the origin's rank; the place of a get in the receive buffer is that of the
-/// target's rank.
+/// The origins of transfers with all other processes: one process, or every one. A put goes to the place of
+/// the origin's rank in the target's window; a get goes to the place of the target's rank in the receive
+/// buffer.
 struct One {
   static constexpr Kind kind = Kind::multiple_transfer;
   static bool is_origin(int rank) { return rank == 0; }
@@ -119,10 +119,11 @@ struct Every {
 };
 
 template <class Origins>
-constexpr Spec all_targets_spec(std::string_view name, Exposed exposed, bool in_default_list = true) {
+constexpr Spec all_targets_spec(std::string_view name, ExposedBuffer exposed, bool in_default_list = true) {
   Spec spec = passive_spec(name, Origins::kind, exposed);
-  spec.receive = exposed == Exposed::receive && Origins::kind == Kind::multiple_transfer ? Messages::one
-                                                                                         : Messages::per_rank;
+  spec.receive = exposed == ExposedBuffer::receive && Origins::kind == Kind::multiple_transfer
+                     ? Messages::one
+                     : Messages::per_rank;
   if (Origins::kind == Kind::parallel_transfer) spec.table = &tables::range;
   spec.one_sided.any_sync = true;
   spec.min_processes = 2;
@@ -132,7 +133,7 @@ constexpr Spec all_targets_spec(std::string_view name, Exposed exposed, bool in_
 
 template <class Move, class Completion>
 struct MoveToAll : PatternBase {
-  static constexpr bool puts = Move::exposed == Exposed::receive;
+  static constexpr bool puts = Move::exposed == ExposedBuffer::receive;
   template <class C>
   static void step(const C& c, const Iteration& it) {
     for (int i = 0; i < c.ranks - 1; ++i) {
@@ -146,11 +147,11 @@ struct MoveToAll : PatternBase {
   }
 };
 
-template <class What, class Origins, class Completion = AtTarget>
+template <class What, class Origins, class Completion = TargetCompletion>
 struct AllTargetsPattern : PatternBase {
   using Move = What;
   using Loop = MoveToAll<Move, Completion>;
-  using LocalLoop = MoveToAll<Move, AtOrigin>;
+  using LocalLoop = MoveToAll<Move, OriginCompletion>;
   static bool takes_part(const GroupRank& e) { return Origins::is_origin(e.rank); }
   template <class C>
   static LockAll epoch(const C& c) {
@@ -190,14 +191,14 @@ struct All_put_all : AllTargetsPattern<Put, Every> {
 struct All_get_all : AllTargetsPattern<Get, Every> {
   static constexpr Spec spec = all_targets_spec<Every>("All_get_all", Get::exposed);
 };
-struct Put_all_local : AllTargetsPattern<Put, One, AtOrigin> {
+struct Put_all_local : AllTargetsPattern<Put, One, OriginCompletion> {
   static constexpr Spec spec = local_spec(all_targets_spec<One>("Put_all_local", Put::exposed));
 };
-struct Get_all_local : AllTargetsPattern<Get, One, AtOrigin> {
+struct Get_all_local : AllTargetsPattern<Get, One, OriginCompletion> {
   static constexpr Spec spec = local_spec(all_targets_spec<One>("Get_all_local", Get::exposed, false));
 };
 
-constexpr Spec neighbors_spec(std::string_view name, Exposed exposed) {
+constexpr Spec neighbors_spec(std::string_view name, ExposedBuffer exposed) {
   Spec spec = passive_spec(name, Kind::parallel_transfer, exposed);
   spec.send = spec.receive = Messages::two;
   spec.table = &tables::range;
@@ -207,7 +208,7 @@ constexpr Spec neighbors_spec(std::string_view name, Exposed exposed) {
 
 template <class Move, class Completion>
 struct MoveToNeighbors : PatternBase {
-  static constexpr bool puts = Move::exposed == Exposed::receive;
+  static constexpr bool puts = Move::exposed == ExposedBuffer::receive;
   template <class C>
   static void step(const C& c, const Iteration& it) {
     const int first = puts ? c.right : c.left;
@@ -227,8 +228,8 @@ struct MoveToNeighbors : PatternBase {
 template <class What>
 struct NeighborsPattern : PatternBase {
   using Move = What;
-  using Loop = MoveToNeighbors<Move, AtTarget>;
-  using LocalLoop = MoveToNeighbors<Move, AtOrigin>;
+  using Loop = MoveToNeighbors<Move, TargetCompletion>;
+  using LocalLoop = MoveToNeighbors<Move, OriginCompletion>;
   template <class C>
   static LockTwo epoch(const C& c) {
     return LockTwo(c.left, c.right, c.win);
@@ -251,7 +252,7 @@ struct Exchange_get : NeighborsPattern<Get> {
 };
 
 constexpr Spec atomic_spec(std::string_view name) {
-  Spec spec = pair_spec(name, Exposed::receive);
+  Spec spec = pair_spec(name, ExposedBuffer::receive);
   spec.reduction = spec.updates_receive = true;
   return spec;
 }
@@ -298,8 +299,8 @@ inline Expected fetched_content(const GroupRank& e) { return message_of(e, initi
 template <class What>
 struct Atomic : LockedPeer<OneWay> {
   using Move = What;
-  using Loop = MoveToPeer<Move, AtTarget>;
-  using LocalLoop = MoveToPeer<Move, AtOrigin>;
+  using Loop = MoveToPeer<Move, TargetCompletion>;
+  using LocalLoop = MoveToPeer<Move, OriginCompletion>;
   static bool updates(const GroupRank& e) { return updates_of_rank_1(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<OneWay>(e); }
 };

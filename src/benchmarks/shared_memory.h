@@ -6,8 +6,8 @@
 namespace openimb {
 
 /// Rank 0 moves bytes to or from rank 1's part of shared memory by loads and stores; MPI_Win_sync orders them
-/// with those of other processes. Source: MPI 4.1, sections 12.2.3 and 12.7.
-constexpr Spec shared_memory_spec(std::string_view name, Exposed exposed, std::string_view measures) {
+/// with the loads and stores of other processes. Source: MPI 4.1, sections 12.2.3 and 12.7.
+constexpr Spec shared_memory_spec(std::string_view name, ExposedBuffer exposed, std::string_view measures) {
   Spec spec = passive_spec(name, Kind::single_transfer, exposed);
   spec.one_sided.sync = SyncMode::standard;
   spec.one_sided.window = WindowKind::shared;
@@ -31,7 +31,7 @@ struct SharedPair : PatternBase {
 
 struct Shared_store : SharedPair {
   static constexpr Spec spec = shared_memory_spec(
-      "Shared_store", Exposed::receive,
+      "Shared_store", ExposedBuffer::receive,
       "Time in which rank 0 copies a message by its CPU to the part of rank 1 in a window of shared memory, "
       "and calls MPI_Win_sync.");
   template <class C>
@@ -44,7 +44,7 @@ struct Shared_store : SharedPair {
 
 struct Shared_load : SharedPair {
   static constexpr Spec spec = shared_memory_spec(
-      "Shared_load", Exposed::send,
+      "Shared_load", ExposedBuffer::send,
       "Time in which rank 0 calls MPI_Win_sync and copies a message by its CPU from the part of rank 1 in a "
       "window of shared memory.");
   template <class C>

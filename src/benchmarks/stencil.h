@@ -110,7 +110,7 @@ struct SimpleHalo : Halo {
   static constexpr Spec spec = [] {
     Spec spec = Halo::spec;
     spec.name = "simple_halo";
-    spec.measures = "As Halo, in lines like those of IMB-HALO 2021; time of the slowest rank.";
+    spec.measures = "As Halo, in lines like IMB-HALO 2021's; time of the slowest rank.";
     spec.table = &tables::labeled;
     return spec;
   }();

@@ -50,7 +50,7 @@ class Reader {
       ignored->push_back("ignored: " + unknown_option(word) + dropped_words());
       return {};
     }
-    return {option, words_of(*option)};
+    return {option, take_values(*option)};
   }
 
  private:
@@ -62,7 +62,7 @@ class Reader {
   /// Whether the next argument is a value or a name.
   bool at_word() const { return !rest_.empty() && !looks_like_option(rest_.front()); }
 
-  std::vector<std::string> words_of(const Option& option) {
+  std::vector<std::string> take_values(const Option& option) {
     std::vector<std::string> words;
     if (option.values == Values::none || option.values == Values::optional_one) return words;
     if (option.values == Values::optional_switch) {
@@ -150,15 +150,15 @@ std::optional<Options> action_only(const Program& program, Arguments arguments) 
   return std::nullopt;
 }
 
-void apply(Draft& draft, const ParsedOption& parsed) {
+void apply(ParseState& state, const ParsedOption& parsed) {
   if (parsed.option == nullptr) {
-    for (const std::string& word : parsed.words) add_names(draft.names.named, word);
+    for (const std::string& word : parsed.words) add_names(state.names.named, word);
     return;
   }
-  draft.given.push_back(parsed.option->name);
+  state.given.push_back(parsed.option->name);
   try {
-    if (parsed.words.empty()) openimb::apply(*parsed.option, draft, {});
-    for (const std::string& word : parsed.words) openimb::apply(*parsed.option, draft, word);
+    if (parsed.words.empty()) openimb::apply(*parsed.option, state, {});
+    for (const std::string& word : parsed.words) openimb::apply(*parsed.option, state, word);
   } catch (const BadValue& error) {
     const std::string message = dashed(*parsed.option) + ": " + error.what();
     if (message.ends_with('?')) throw UsageError(message);
@@ -168,34 +168,34 @@ void apply(Draft& draft, const ParsedOption& parsed) {
 
 /// Calls `call` for each option that was given, in the order of the table.
 template <class Call>
-void for_each_given(const Draft& draft, Call call) {
+void for_each_given(const ParseState& state, Call call) {
   for (const OptionGroup& group : option_groups()) {
     for (const Option& option : group.options) {
-      if (draft.has(option.name)) call(option);
+      if (state.has(option.name)) call(option);
     }
   }
 }
 
-void apply_implied(Draft& draft) {
-  for_each_given(draft, [&](const Option& option) {
-    if (option.imply != nullptr) option.imply(draft);
+void apply_implied(ParseState& state) {
+  for_each_given(state, [&](const Option& option) {
+    if (option.imply != nullptr) option.imply(state);
   });
 }
 
-void check(const Draft& draft) {
-  for_each_given(draft, [&](const Option& option) {
+void check(const ParseState& state) {
+  for_each_given(state, [&](const Option& option) {
     for (const std::string_view other : split(option.excludes, ' ')) {
-      if (!draft.has(other)) continue;
+      if (!state.has(other)) continue;
       throw UsageError(cannot_combine(dashed(option), "-" + std::string(other)));
     }
   });
-  for_each_given(draft, [&](const Option& option) {
-    if (option.check != nullptr) option.check(draft);
+  for_each_given(state, [&](const Option& option) {
+    if (option.check != nullptr) option.check(state);
   });
 }
 
 /// Advice for an option that no benchmark of the component uses.
-std::string instead_of(const Option& option, const Program& program) {
+std::string alternatives(const Option& option, const Program& program) {
   const std::vector<std::string> executables = executables_with(program, option);
   const std::string text = option.instead.empty() ? "leave it out" : "give " + std::string(option.instead);
   const bool all_others = executables.size() + 1 >= program.suite.size();
@@ -203,45 +203,45 @@ std::string instead_of(const Option& option, const Program& program) {
 }
 
 /// Adds a note about an option, unless it has its default value.
-void note(Draft& draft, const Option& option, const std::string& what) {
-  const Options& options = draft.options;
+void note(ParseState& state, const Option& option, const std::string& what) {
+  const Options& options = state.options;
   const Options initial = default_options(options.defaults);
   if (option.field != nullptr && option.field->get(options) == option.field->get(initial)) return;
-  draft.options.warnings.push_back(dashed(option) + ": " + what);
+  state.options.warnings.push_back(dashed(option) + ": " + what);
 }
 
 /// Refuses options that no benchmark of the component uses, or adds a note; called before their values are
 /// checked.
-void check_component(Draft& draft) {
-  const Program& program = draft.program;
-  for_each_given(draft, [&](const Option& option) {
-    const UsedBy* const users = option.used_by;
+void check_component(ParseState& state) {
+  const Program& program = state.program;
+  for_each_given(state, [&](const Option& option) {
+    const BenchmarkFilter* const users = option.used_by;
     if (users == nullptr || std::ranges::any_of(program.catalog, users->matches)) return;
     const std::string why = std::string(program.name) + " " + std::string(users->why);
-    if (users->unused == Unused::refused) {
-      throw UsageError(dashed(option) + ": " + why + "; " + instead_of(option, program));
+    if (users->unused == UnusedOption::refused) {
+      throw UsageError(dashed(option) + ": " + why + "; " + alternatives(option, program));
     }
-    note(draft, option, "no effect; " + why);
+    note(state, option, "no effect; " + why);
   });
 }
 
 /// Refuses options that no selected benchmark uses, or adds a note.
-void check_selection(Draft& draft) {
-  const Program& program = draft.program;
-  for_each_given(draft, [&](const Option& option) {
-    const UsedBy* const users = option.used_by;
+void check_selection(ParseState& state) {
+  const Program& program = state.program;
+  for_each_given(state, [&](const Option& option) {
+    const BenchmarkFilter* const users = option.used_by;
     if (users == nullptr) return;
     const auto first = std::ranges::find_if(program.catalog, users->matches);
-    const auto is_user = [&](const Selected& selected) {
+    const auto is_user = [&](const SelectedBenchmark& selected) {
       return users->matches(program.catalog[static_cast<std::size_t>(selected.index)]);
     };
-    if (first == program.catalog.end() || std::ranges::any_of(draft.options.selection, is_user)) return;
+    if (first == program.catalog.end() || std::ranges::any_of(state.options.selection, is_user)) return;
     const std::string message = "no effect on the selected benchmarks";
-    if (users->unused == Unused::refused) {
+    if (users->unused == UnusedOption::refused) {
       throw UsageError(dashed(option) + ": " + message + "; leave it out, or add " +
                        std::string(first->name));
     }
-    note(draft, option, message);
+    note(state, option, message);
   });
 }
 
@@ -254,28 +254,28 @@ Options default_options_of(const Program& program, int world) {
 }
 
 void check_multi(const Options& options) {
-  if (!options.fabric || std::ranges::none_of(options.selection, &Selected::multi)) return;
+  if (!options.fabric || std::ranges::none_of(options.selection, &SelectedBenchmark::multi)) return;
   throw UsageError(std::string(multi_prefix) +
                    ": IMB-FABRIC measures pairs of endpoints in rounds; name the benchmark without it");
 }
 
-/// The options that are needed before MPI_Init. Nothing if one has a bad value: parse() reports it later,
+/// The options that are needed before MPI_Init, or nothing if one has a bad value: parse() reports it later,
 /// once for all ranks.
 std::optional<Options> early_options(Arguments arguments) {
   const Program no_program{};
   const ReadFile no_files = [](const std::string&) { return FileText{}; };
-  Draft draft{.program = no_program, .world = 1, .read_file = no_files};
+  ParseState state{.program = no_program, .world = 1, .read_file = no_files};
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
     if (option == nullptr || !option->early) continue;
     try {
-      apply(draft, {option, {arguments[i + 1]}});
+      apply(state, {option, {arguments[i + 1]}});
     } catch (const UsageError&) {
       return std::nullopt;
     }
   }
-  apply_implied(draft);
-  return draft.options;
+  apply_implied(state);
+  return state.options;
 }
 
 }  // namespace
@@ -293,32 +293,32 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
               const ReadFile& read_file, const SameFile& same_file) {
   if (auto action = action_only(program, arguments)) return *action;
 
-  Draft draft{.program = program,
-              .world = world,
-              .read_file = read_file,
-              .same_file = same_file,
-              .options = default_options_of(program, world)};
-  std::vector<std::string>* const ignored = is_lenient(arguments) ? &draft.options.warnings : nullptr;
+  ParseState state{.program = program,
+                   .world = world,
+                   .read_file = read_file,
+                   .same_file = same_file,
+                   .options = default_options_of(program, world)};
+  std::vector<std::string>* const ignored = is_lenient(arguments) ? &state.options.warnings : nullptr;
   std::vector<ParsedOption> all_parsed;
   for (Reader reader(program, arguments); !reader.done();) all_parsed.push_back(reader.next(ignored));
   // -set is applied first, as other options change the same settings.
   for (const bool settings : {true, false}) {
     for (const ParsedOption& parsed : all_parsed) {
       if ((parsed.option != nullptr && parsed.option->stage == Stage::settings) == settings)
-        apply(draft, parsed);
+        apply(state, parsed);
     }
   }
-  check_component(draft);
-  apply_implied(draft);
+  check_component(state);
+  apply_implied(state);
   const auto& lengths = program.defaults.lengths;
-  if (lengths.back() > 0 && draft.options.lengths.empty() && !draft.by_exponents) {
-    draft.options.lengths.assign(lengths.begin(), lengths.end());
+  if (lengths.back() > 0 && state.options.lengths.empty() && !state.by_exponents) {
+    state.options.lengths.assign(lengths.begin(), lengths.end());
   }
-  check(draft);
-  draft.options.selection = select_benchmarks(program, draft.names, ignored);
-  check_multi(draft.options);
-  check_selection(draft);
-  return draft.options;
+  check(state);
+  state.options.selection = select_benchmarks(program, state.names, ignored);
+  check_multi(state.options);
+  check_selection(state);
+  return state.options;
 }
 
 }  // namespace openimb

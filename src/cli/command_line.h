@@ -57,7 +57,7 @@ double requested_pair_timeout(std::span<const std::string> arguments);
 /// options. Throws UsageError for other topics.
 std::string help_text(const Program& program, std::string_view topic);
 /// `selection`: the benchmarks to list; empty: all.
-std::string list_text(const Program& program, std::span<const Selected> selection = {});
+std::string list_text(const Program& program, std::span<const SelectedBenchmark> selection = {});
 std::string version_text(const Program& program);
 
 /// What the banner states of the options.

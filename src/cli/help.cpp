@@ -47,7 +47,7 @@ std::string usage_line(const Program& program) {
   return "mpirun -np P " + std::string(program.name) + " [options] [benchmark ...]\n";
 }
 
-/// The syntax after an option's name: that of its row, or derived from its value.
+/// The syntax after an option's name: from its row, or derived from its value.
 std::string syntax_of(const Option& option) {
   if (!option.syntax.empty() || option.values == Values::none) return std::string(option.syntax);
   if (option.field == nullptr) return {};
@@ -172,7 +172,8 @@ std::string benchmark_topic(const Program& program, const Spec& spec) {
     facts += " Processes exchange with their neighbors in a periodic grid, or another topology (-topo).";
   }
   if (spec.sent > 0) {
-    facts += " The time shown is the mean over processes; Mbytes/sec and Msg/sec are those of all together.";
+    facts +=
+        " The time shown is the mean over processes; Mbytes/sec and Msg/sec count all processes together.";
   }
   if (spec.time_factor != 1.0) {
     facts += " The time shown is the time of one repetition multiplied by " + to_text(spec.time_factor) + ".";
@@ -244,18 +245,20 @@ std::string help_text(const Program& program, std::string_view topic) {
   }
   const std::string more = all ? "" : "-help all shows all options. ";
   return text + "\n" +
-         wrapped(
-             more + "-help NAME shows details of an option or a benchmark, -help full those of all options.",
-             0);
+         wrapped(more +
+                     "-help NAME shows details of an option or a benchmark, -help full the details of all "
+                     "options.",
+                 0);
 }
 
-std::string list_text(const Program& program, std::span<const Selected> selection) {
+std::string list_text(const Program& program, std::span<const SelectedBenchmark> selection) {
   std::string text =
       std::string(program.name) + ", " + std::string(program.part) + ", in the order of running:\n";
   for (std::size_t index = 0; index < program.catalog.size(); ++index) {
-    const bool wanted = selection.empty() || std::ranges::any_of(selection, [&](const Selected& selected) {
-                          return static_cast<std::size_t>(selected.index) == index;
-                        });
+    const bool wanted =
+        selection.empty() || std::ranges::any_of(selection, [&](const SelectedBenchmark& selected) {
+          return static_cast<std::size_t>(selected.index) == index;
+        });
     if (!wanted) continue;
     const Spec& spec = program.catalog[index];
     const std::string left = "  " + std::string(spec.name);

@@ -61,9 +61,9 @@ Options default_options(const Defaults& defaults) {
   return options;
 }
 
-void apply(const Option& option, Draft& draft, std::string_view word) {
-  if (option.apply != nullptr) return option.apply(draft, word);
-  if (option.field != nullptr) option.field->set(draft.options, option.range, word);
+void apply(const Option& option, ParseState& state, std::string_view word) {
+  if (option.apply != nullptr) return option.apply(state, word);
+  if (option.field != nullptr) option.field->set(state.options, option.range, word);
 }
 
 std::string default_value(const Option& option, const Defaults& defaults) {

@@ -14,12 +14,12 @@
 #include "cli/command_line.h"
 #include "cli/selection.h"
 #include "cli/values.h"
-#include "model/words.h"
+#include "model/names.h"
 
 namespace openimb {
 
 /// The state while a command line is parsed.
-struct Draft {
+struct ParseState {
   const Program& program;
   int world;
   const ReadFile& read_file;
@@ -64,7 +64,7 @@ struct Field {
   void (*set)(Options& options, const Range& range, std::string_view word) = nullptr;  ///< throws BadValue
   OptionValue (*get)(const Options& options) = nullptr;
   bool is_switch = false;
-  std::span<const char* const> words = {};  ///< for an enumeration, the words of its values
+  std::span<const char* const> words = {};  ///< for an enumeration, the names of its values
 };
 
 namespace field {
@@ -106,7 +106,7 @@ Value read(const Range& range, std::string_view word) {
     return read<typename Value::value_type>(range, word);
   } else if constexpr (std::is_same_v<Value, bool>) {
     return word.empty() || on_or_off(word);  // no word: an option without a value
-  } else if constexpr (Worded<Value>) {
+  } else if constexpr (Named<Value>) {
     return choice<Value>(word);
   } else if constexpr (std::is_arithmetic_v<Value>) {
     if (range.unit > 0) return static_cast<Value>(byte_count(word, range.unit, range.lowest, range.highest));
@@ -124,7 +124,7 @@ template <class Value>
 OptionValue shown(const Value& value) {
   if constexpr (is_optional<Value>) {
     return value ? shown(*value) : OptionValue();
-  } else if constexpr (Worded<Value>) {
+  } else if constexpr (Named<Value>) {
     return std::string(name_of(value));
   } else if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
     return static_cast<std::int64_t>(value);
@@ -137,7 +137,7 @@ OptionValue shown(const Value& value) {
 
 template <class Value>
 constexpr std::span<const char* const> words() {
-  if constexpr (Worded<Value>) return words_of<Value>;
+  if constexpr (Named<Value>) return names_of<Value>;
   return {};
 }
 
@@ -165,17 +165,16 @@ inline constexpr Field getter{.get = get};
 template <OptionValue (*get)(const Options& options)>
 inline constexpr const Field* shown_by = &getter<get>;
 
-/// What happens to an option that no benchmark uses. It is refused, as the user would take the results for
-/// those of another method. Only for options of IMB that job scripts give to every executable there is a note
-/// instead.
-enum class Unused { refused, noted };
+/// What happens to an option that no benchmark uses. It is refused, because the user would believe that the
+/// results were measured with it. Options of IMB that job scripts give to every executable only get a note.
+enum class UnusedOption { refused, noted };
 
 /// Which benchmarks use an option.
-struct UsedBy {
+struct BenchmarkFilter {
   bool (*matches)(const Spec& spec);
   /// Follows the name of a component in messages: "IMB-MPI1 has no ...".
   std::string_view why = "has no benchmark that uses it";
-  Unused unused = Unused::refused;
+  UnusedOption unused = UnusedOption::refused;
 };
 
 /// When an option is applied. Options that affect how others are read come first.
@@ -187,7 +186,7 @@ struct Option {
   bool common = false;          ///< -help shows it; otherwise only -help all
   Values values = Values::one;
   std::string_view syntax = {};        ///< syntax of the values, as "N[,VOL]"; empty: derived from the field
-  std::string_view help = {};          ///< what it does, in one line; empty: the words of the field
+  std::string_view help = {};          ///< what it does, in one line; empty: the names of the field's values
   std::string_view default_text = {};  ///< the default, if neither `default_of` nor `field` has it
   std::string (*default_of)(const Defaults& defaults) = nullptr;  ///< the default, if components differ
   std::string_view example = {};                                  ///< option and values
@@ -198,12 +197,13 @@ struct Option {
   Range range = {};
   /// Reads the value instead of the field. Called for each value, or once with an empty word if the option
   /// has no value. Throws BadValue.
-  void (*apply)(Draft& draft, std::string_view word) = nullptr;
-  const UsedBy* used_by = nullptr;        ///< the benchmarks that use it; nullptr: all
-  std::string_view instead = {};          ///< the option that does the same for other benchmarks
-  std::string_view excludes = {};         ///< names of options that cannot be given with it, between blanks
-  void (*imply)(Draft& draft) = nullptr;  ///< applies what it implies, once all options are read
-  void (*check)(const Draft& draft) = nullptr;  ///< checks it with all others after that; throws UsageError
+  void (*apply)(ParseState& state, std::string_view word) = nullptr;
+  const BenchmarkFilter* used_by = nullptr;  ///< the benchmarks that use it; nullptr: all
+  std::string_view instead = {};             ///< the option that does the same for other benchmarks
+  std::string_view excludes = {};  ///< names of options that cannot be given with it, between blanks
+  void (*imply)(ParseState& state) = nullptr;  ///< applies what it implies, once all options are read
+  void (*check)(const ParseState& state) =
+      nullptr;  ///< checks it with all others after that; throws UsageError
   Stage stage = Stage::usual;
   bool early = false;            ///< needed before MPI_Init
   std::string_view banner = {};  ///< name of the line in the banner that shows it unless it has its default
@@ -221,9 +221,9 @@ std::span<const OptionGroup> option_groups();
 Options default_options(const Defaults& defaults);
 
 /// Applies one value of an option. Throws BadValue.
-void apply(const Option& option, Draft& draft, std::string_view word);
+void apply(const Option& option, ParseState& state, std::string_view word);
 
-/// The default of an option in a component; empty where there is none.
+/// The default of an option in a component; empty if it has none.
 std::string default_value(const Option& option, const Defaults& defaults);
 
 /// The message for two options of which only one can be given.
@@ -237,7 +237,7 @@ std::vector<std::string> executables_with(const Program& program, const Option& 
 /// One or two dashes and a letter: -1 and -.5 are values.
 bool looks_like_option(std::string_view word);
 
-/// The option that `word`, including its dashes, names; nullptr where there is none.
+/// The option that `word`, including its dashes, names, or nullptr.
 const Option* find_option(std::string_view word);
 
 /// The name of the option that `word` may be a misspelling of, without dash, or an empty text.

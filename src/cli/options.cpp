@@ -21,50 +21,59 @@ namespace {
 
 // Conditions on benchmarks: a row names the one that holds for the benchmarks that use its option.
 
-constexpr UsedBy with_random_choices{.matches = [](const Spec& spec) {
+constexpr BenchmarkFilter random_benchmarks{.matches = [](const Spec& spec) {
   return spec.random_partners || spec.in_rounds || spec.topology.exists();
 }};
-constexpr UsedBy grouped{.matches = [](const Spec& spec) { return !spec.in_rounds; },
-                         .why = "measures pairs of endpoints in rounds and has no use for it"};
-constexpr UsedBy with_hints{
+constexpr BenchmarkFilter grouped_benchmarks{
+    .matches = [](const Spec& spec) { return !spec.in_rounds; },
+    .why = "measures pairs of endpoints in rounds and has no use for it"};
+constexpr BenchmarkFilter hint_benchmarks{
     .matches = [](const Spec& spec) { return spec.uses_windows() || spec.uses_files(); }};
-constexpr UsedBy in_any_window{
+constexpr BenchmarkFilter window_kind_benchmarks{
     .matches = [](const Spec& spec) { return spec.uses_windows() && !spec.one_sided.window; }};
-constexpr UsedBy in_flight{.matches = [](const Spec& spec) { return spec.message_rate; },
-                           .unused = Unused::noted};
-constexpr UsedBy in_place{.matches = [](const Spec& spec) { return spec.in_place != InPlace::no; }};
-constexpr UsedBy in_many_pairs{
+constexpr BenchmarkFilter in_flight_benchmarks{.matches = [](const Spec& spec) { return spec.message_rate; },
+                                               .unused = UnusedOption::noted};
+constexpr BenchmarkFilter in_place_benchmarks{
+    .matches = [](const Spec& spec) { return spec.in_place != InPlace::no; }};
+constexpr BenchmarkFilter multi_pair_benchmarks{
     .matches = [](const Spec& spec) { return spec.in_pairs && spec.message_rate; }};
-constexpr UsedBy in_rounds{.matches = [](const Spec& spec) { return spec.in_rounds; }};
-constexpr UsedBy in_topology{.matches = [](const Spec& spec) { return spec.topology.exists(); }};
-constexpr UsedBy in_torus{.matches = [](const Spec& spec) { return spec.any_torus; }};
-constexpr UsedBy in_two_modes{.matches =
-                                  [](const Spec& spec) {
-                                    return spec.aggregation == Aggregation::aggregate_first ||
-                                           spec.aggregation == Aggregation::non_aggregate_first;
-                                  },
-                              .unused = Unused::noted};
-constexpr UsedBy of_gpus{.matches = [](const Spec& spec) { return !spec.uses_files(); },
-                         .why = "writes and reads files from memory of the host"};
-constexpr UsedBy of_types{.matches = [](const Spec& spec) { return !spec.uses_files(); },
-                          .why = "writes and reads bytes (MPI_BYTE)"};
-constexpr UsedBy on_files{.matches = [](const Spec& spec) { return spec.uses_files(); },
-                          .why = "uses no files"};
-constexpr UsedBy on_windows{.matches = [](const Spec& spec) { return spec.uses_windows(); }};
-constexpr UsedBy overlapped{.matches = [](const Spec& spec) { return spec.overlaps(); }};
-constexpr UsedBy partitioned{.matches = [](const Spec& spec) { return spec.partitioned; }};
-constexpr UsedBy reduced{.matches = [](const Spec& spec) { return spec.reduction; }, .unused = Unused::noted};
-constexpr UsedBy rooted{.matches = [](const Spec& spec) { return spec.rooted; }, .unused = Unused::noted};
-constexpr UsedBy with_send_modes{.matches = [](const Spec& spec) { return spec.send_modes.any; }};
-constexpr UsedBy sent_by_all{.matches = [](const Spec& spec) { return spec.sent > 0; }};
-constexpr UsedBy threaded{.matches = [](const Spec& spec) { return spec.threaded; }};
-constexpr UsedBy threaded_or_partitioned{
+constexpr BenchmarkFilter round_benchmarks{.matches = [](const Spec& spec) { return spec.in_rounds; }};
+constexpr BenchmarkFilter topology_benchmarks{
+    .matches = [](const Spec& spec) { return spec.topology.exists(); }};
+constexpr BenchmarkFilter torus_benchmarks{.matches = [](const Spec& spec) { return spec.any_torus; }};
+constexpr BenchmarkFilter aggregate_mode_benchmarks{
+    .matches =
+        [](const Spec& spec) {
+          return spec.aggregation == Aggregation::aggregate_first ||
+                 spec.aggregation == Aggregation::non_aggregate_first;
+        },
+    .unused = UnusedOption::noted};
+constexpr BenchmarkFilter memory_benchmarks{.matches = [](const Spec& spec) { return !spec.uses_files(); },
+                                            .why = "writes and reads files from memory of the host"};
+constexpr BenchmarkFilter typed_benchmarks{.matches = [](const Spec& spec) { return !spec.uses_files(); },
+                                           .why = "writes and reads bytes (MPI_BYTE)"};
+constexpr BenchmarkFilter file_benchmarks{.matches = [](const Spec& spec) { return spec.uses_files(); },
+                                          .why = "uses no files"};
+constexpr BenchmarkFilter window_benchmarks{.matches = [](const Spec& spec) { return spec.uses_windows(); }};
+constexpr BenchmarkFilter overlap_benchmarks{.matches = [](const Spec& spec) { return spec.overlaps(); }};
+constexpr BenchmarkFilter partitioned_benchmarks{
+    .matches = [](const Spec& spec) { return spec.partitioned; }};
+constexpr BenchmarkFilter reduction_benchmarks{.matches = [](const Spec& spec) { return spec.reduction; },
+                                               .unused = UnusedOption::noted};
+constexpr BenchmarkFilter rooted_benchmarks{.matches = [](const Spec& spec) { return spec.rooted; },
+                                            .unused = UnusedOption::noted};
+constexpr BenchmarkFilter send_mode_benchmarks{
+    .matches = [](const Spec& spec) { return spec.send_modes.any; }};
+constexpr BenchmarkFilter message_rate_benchmarks{.matches = [](const Spec& spec) { return spec.sent > 0; }};
+constexpr BenchmarkFilter threaded_benchmarks{.matches = [](const Spec& spec) { return spec.threaded; }};
+constexpr BenchmarkFilter threaded_or_partitioned_benchmarks{
     .matches = [](const Spec& spec) { return spec.threaded || spec.partitioned; }};
-constexpr UsedBy threaded_pairs{
+constexpr BenchmarkFilter threaded_pair_benchmarks{
     .matches = [](const Spec& spec) { return spec.threaded && spec.kind == Kind::parallel_transfer; }};
-constexpr UsedBy by_clock{.matches = [](const Spec& spec) { return spec.can_start_by_clock(); },
-                          .why = "has no blocking collectives"};
-constexpr UsedBy with_gaps{.matches = [](const Spec& spec) { return spec.takes_layout(); }};
+constexpr BenchmarkFilter clock_start_benchmarks{
+    .matches = [](const Spec& spec) { return spec.can_start_by_clock(); },
+    .why = "has no blocking collectives"};
+constexpr BenchmarkFilter layout_benchmarks{.matches = [](const Spec& spec) { return spec.takes_layout(); }};
 
 // What measures a row in many short samples, for options that need all repetitions of a row one after the
 // other.
@@ -72,33 +81,33 @@ constexpr std::string_view in_passes = "passes precision budget alternate";
 
 // Selection and processes
 
-void read_benchmarks(Draft& draft, std::string_view path) {
-  draft.options.input_files.emplace_back(path);
+void read_benchmarks(ParseState& state, std::string_view path) {
+  state.options.input_files.emplace_back(path);
   for (const TextEntry& entry :
-       read_entries(draft.read_file, std::string(path), "input", "benchmark names")) {
-    draft.names.named.push_back({entry.text, entry.where});
+       read_entries(state.read_file, std::string(path), "input", "benchmark names")) {
+    state.names.named.push_back({entry.text, entry.where});
   }
 }
 
-void set_processes(Draft& draft, std::string_view word) {
-  draft.wanted_processes = whole_number(word, 1, most_int);
-  draft.options.min_processes = static_cast<int>(std::min<std::int64_t>(draft.wanted_processes, draft.world));
+void set_processes(ParseState& state, std::string_view word) {
+  state.wanted_processes = whole_number(word, 1, most_int);
+  state.options.min_processes = static_cast<int>(std::min<std::int64_t>(state.wanted_processes, state.world));
 }
 
 OptionValue shown_processes(const Options& options) {
   return std::int64_t{options.min_processes.value_or(options.defaults.min_processes)};
 }
 
-void imply_processes(Draft& draft) {
-  if (draft.wanted_processes <= draft.world) return;
-  draft.options.warnings.push_back("-npmin " + std::to_string(draft.wanted_processes) +
+void imply_processes(ParseState& state) {
+  if (state.wanted_processes <= state.world) return;
+  state.options.warnings.push_back("-npmin " + std::to_string(state.wanted_processes) +
                                    ": above the number of processes launched; -npmin " +
-                                   std::to_string(draft.world) + " is used");
+                                   std::to_string(state.world) + " is used");
 }
 
-void set_multi(Draft& draft, std::string_view word) {
+void set_multi(ParseState& state, std::string_view word) {
   if (word != "0" && word != "1") throw BadValue(quoted(word) + " is neither 0 nor 1");
-  draft.options.multi = word == "0" ? Multi::summary : Multi::each_group;
+  state.options.multi = word == "0" ? Multi::summary : Multi::each_group;
 }
 
 OptionValue shown_multi(const Options& options) {
@@ -106,16 +115,16 @@ OptionValue shown_multi(const Options& options) {
   return std::int64_t{options.multi == Multi::summary ? 0 : 1};
 }
 
-void set_map(Draft& draft, std::string_view word) {
+void set_map(ParseState& state, std::string_view word) {
   const std::size_t cross = word.find_first_of("xX");
   if (cross == std::string_view::npos) throw BadValue(quoted(word) + " is not PxQ");
   const std::int64_t rows = whole_number(word.substr(0, cross), 1, most_int);
   const std::int64_t columns = whole_number(word.substr(cross + 1), 1, most_int);
-  if (rows * columns > draft.world) {
+  if (rows * columns > state.world) {
     throw BadValue(shown(word) + " needs " + std::to_string(rows * columns) + " processes, the launch has " +
-                   std::to_string(draft.world));
+                   std::to_string(state.world));
   }
-  draft.options.map = Map{static_cast<int>(rows), static_cast<int>(columns)};
+  state.options.map = Map{static_cast<int>(rows), static_cast<int>(columns)};
 }
 
 OptionValue shown_map(const Options& options) {
@@ -125,9 +134,9 @@ OptionValue shown_map(const Options& options) {
 
 // Lengths and repetitions
 
-void set_exponents(Draft& draft, std::string_view word) {
+void set_exponents(ParseState& state, std::string_view word) {
   const std::size_t colon = word.find(':');
-  Settings& settings = draft.options.settings;
+  Settings& settings = state.options.settings;
   const auto exponent = [](std::string_view text) {
     return static_cast<int>(whole_number(text, 0, largest_exponent));
   };
@@ -140,67 +149,67 @@ OptionValue shown_exponents(const Options& options) {
          std::to_string(options.settings.max_message_log);
 }
 
-void check_exponents(const Draft& draft) {
-  const Settings& settings = draft.options.settings;
+void check_exponents(const ParseState& state) {
+  const Settings& settings = state.options.settings;
   if (settings.min_message_log <= settings.max_message_log) return;
   throw UsageError("-msglog: smallest exponent, " + std::to_string(settings.min_message_log) +
                    ", is above the largest, " + std::to_string(settings.max_message_log) +
                    "; for example: -msglog 3:7");
 }
 
-void read_lengths(Draft& draft, std::string_view path) {
-  draft.options.input_files.emplace_back(path);
-  draft.options.lengths.clear();
-  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "msglen", "lengths")) {
+void read_lengths(ParseState& state, std::string_view path) {
+  state.options.input_files.emplace_back(path);
+  state.options.lengths.clear();
+  for (const TextEntry& entry : read_entries(state.read_file, std::string(path), "msglen", "lengths")) {
     try {
-      draft.options.lengths.push_back(byte_count(entry.text, 1, 0, largest_length));
+      state.options.lengths.push_back(byte_count(entry.text, 1, 0, largest_length));
     } catch (const BadValue& error) {
       throw UsageError(entry.where + error.what() + "; a length is a line such as 4096 or 64k");
     }
   }
 }
 
-void add_lengths(Draft& draft, std::string_view word) {
+void add_lengths(ParseState& state, std::string_view word) {
   for (const std::string_view part : split(word, ',')) {
-    draft.options.lengths.push_back(byte_count(part, 1, 0, largest_length));
+    state.options.lengths.push_back(byte_count(part, 1, 0, largest_length));
   }
 }
 
-void set_lengths(Draft& draft, std::string_view word) {
-  draft.options.lengths.clear();
-  add_lengths(draft, word);
+void set_lengths(ParseState& state, std::string_view word) {
+  state.options.lengths.clear();
+  add_lengths(state, word);
 }
 
 OptionValue shown_lengths(const Options& options) { return field::shown(options.lengths); }
 
 // Benchmarks of IMB-MT have lengths in elements (-count) unless the user gives them in bytes.
-void measure_by_bytes(Draft& draft) {
-  if (!draft.has("count")) draft.options.counts.clear();
+void measure_by_bytes(ParseState& state) {
+  if (!state.has("count")) state.options.counts.clear();
 }
 
-void measure_by_exponents(Draft& draft) {
-  measure_by_bytes(draft);
-  draft.by_exponents = true;
+void measure_by_exponents(ParseState& state) {
+  measure_by_bytes(state);
+  state.by_exponents = true;
 }
 
-void imply_parameters(Draft& draft) {
-  const Settings& settings = draft.options.settings;
-  const Settings& defaults = draft.options.defaults.settings;
+void imply_parameters(ParseState& state) {
+  const Settings& settings = state.options.settings;
+  const Settings& defaults = state.options.defaults.settings;
   if (settings.min_message_log != defaults.min_message_log ||
       settings.max_message_log != defaults.max_message_log) {
-    measure_by_exponents(draft);
+    measure_by_exponents(state);
   }
 }
 
-void check_zero_size(const Draft& draft) {
-  const std::vector<std::int64_t>& lengths = draft.options.lengths;
+void check_zero_size(const ParseState& state) {
+  const std::vector<std::int64_t>& lengths = state.options.lengths;
   const auto is_zero = [](std::int64_t length) { return length == 0; };
-  if (draft.options.zero_size || lengths.empty() || !std::ranges::all_of(lengths, is_zero)) return;
+  if (state.options.zero_size || lengths.empty() || !std::ranges::all_of(lengths, is_zero)) return;
   throw UsageError("-zero_size off leaves no length to measure; name one above 0, for example: -msgsize 0,8");
 }
 
-void set_repetitions(Draft& draft, std::string_view word) {
-  Settings& settings = draft.options.settings;
+void set_repetitions(ParseState& state, std::string_view word) {
+  Settings& settings = state.options.settings;
   std::vector<std::string_view> parts = split(word, ',');
   // Numbers begin with a digit or a sign, policies with a letter.
   if (const std::string_view last = parts.back(); !last.empty() && last.front() >= 'A') {
@@ -223,23 +232,23 @@ OptionValue shown_repetitions(const Options& options) {
 
 // Method
 
-void set_reduction_type(Draft& draft, std::string_view word) {
+void set_reduction_type(ParseState& state, std::string_view word) {
   if (same_name(word, "byte")) throw BadValue("MPI_SUM is not defined for bytes");
-  draft.options.reduction.type = choice<DataType>(word);
+  state.options.reduction.type = choice<DataType>(word);
 }
 
-void check_reduction_type(const Draft& draft) {
-  if (!draft.program.uses_files) return;
-  throw UsageError("-red_data_type: " + std::string(draft.program.name) + " " + std::string(of_types.why) +
-                   "; leave it out");
+void check_reduction_type(const ParseState& state) {
+  if (!state.program.uses_files) return;
+  throw UsageError("-red_data_type: " + std::string(state.program.name) + " " +
+                   std::string(typed_benchmarks.why) + "; leave it out");
 }
 
-void set_contiguity(Draft& draft, std::string_view word) {
-  draft.options.data.contiguity = draft.options.reduction.contiguity = choice<Contiguity>(word);
+void set_contiguity(ParseState& state, std::string_view word) {
+  state.options.data.contiguity = state.options.reduction.contiguity = choice<Contiguity>(word);
 }
 
-void set_off_cache(Draft& draft, std::string_view word) {
-  const Settings& settings = draft.options.settings;
+void set_off_cache(ParseState& state, std::string_view word) {
+  const Settings& settings = state.options.settings;
   const std::size_t comma = word.find(',');
   const std::string_view bytes = word.substr(0, comma);
   OffCache cache{settings.cache_size, settings.cache_line};
@@ -247,7 +256,7 @@ void set_off_cache(Draft& draft, std::string_view word) {
   if (comma != std::string_view::npos) {
     cache.cache_line = static_cast<int>(byte_count(word.substr(comma + 1), 1, 1, largest_cache_line));
   }
-  draft.options.off_cache = cache;
+  state.options.off_cache = cache;
 }
 
 OptionValue shown_off_cache(const Options& options) {
@@ -257,15 +266,15 @@ OptionValue shown_off_cache(const Options& options) {
          (line == 0 ? "" : "," + std::to_string(line));
 }
 
-PairOptions& pairs_of(Draft& draft) {
-  std::optional<PairOptions>& pairs = draft.options.pairs;
+PairOptions& pairs_of(ParseState& state) {
+  std::optional<PairOptions>& pairs = state.options.pairs;
   return pairs ? *pairs : pairs.emplace();
 }
 
-void set_halo(Draft& draft, std::string_view word) {
+void set_halo(ParseState& state, std::string_view word) {
   const std::vector<std::string_view> parts = split(word, ',');
   constexpr std::string_view faces = "faces", corners = "corners";
-  Stencil& halo = pairs_of(draft).halo;
+  Stencil& halo = pairs_of(state).halo;
   if (parts.size() > 2) throw BadValue(quoted(word) + " has too many parts");
   halo.dimensions = static_cast<int>(whole_number(parts.front(), 1, most_dimensions));
   halo.corners = false;
@@ -288,29 +297,29 @@ OptionValue shown_halo(const Options& options) {
       (world == 1 ? "needs at least 2 processes" : why + "; give at most " + std::to_string(most)));
 }
 
-void check_pairs(const Draft& draft) {
-  const int most = draft.world / 2, pairs = draft.options.pairs->most_pairs;
+void check_pairs(const ParseState& state) {
+  const int most = state.world / 2, pairs = state.options.pairs->most_pairs;
   if (pairs <= most) return;
   refuse_pairs("-pairs " + std::to_string(pairs),
-               std::to_string(draft.world) + " processes make " +
+               std::to_string(state.world) + " processes make " +
                    (most == 1 ? "1 pair" : std::to_string(most) + " pairs"),
-               most, draft.world);
+               most, state.world);
 }
 
-void check_stride(const Draft& draft) {
-  const int stride = draft.options.stride;
-  if (stride < draft.world) return;
+void check_stride(const ParseState& state) {
+  const int stride = state.options.stride;
+  if (stride < state.world) return;
   refuse_pairs("-stride " + std::to_string(stride),
-               "no two of " + std::to_string(draft.world) + " ranks are that far apart", draft.world - 1,
-               draft.world);
+               "no two of " + std::to_string(state.world) + " ranks are that far apart", state.world - 1,
+               state.world);
 }
 
 // -msgwr and -msgrd are accepted, so that command lines of IMB-P2P work. They have no effect, as the timed
 // loop has MPI calls only.
 template <bool sends>
-void accept_payload(Draft& draft, std::string_view word) {
+void accept_payload(ParseState& state, std::string_view word) {
   if (!on_or_off(word)) return;
-  draft.options.warnings.push_back(
+  state.options.warnings.push_back(
       std::string(sends ? "-msgwr" : "-msgrd") + " on: no effect; buffers are " +
       (sends ? "written before a table, not before each message" : "not read after each message"));
 }
@@ -334,7 +343,7 @@ void set_grid(Topology& topology, std::string_view word) {
   }
 }
 
-void set_topology(Draft& draft, std::string_view word) {
+void set_topology(ParseState& state, std::string_view word) {
   constexpr std::string_view graph = name_of(TopologyKind::graph), random = name_of(TopologyKind::random);
   const std::size_t colon = word.find(':');
   const std::string_view kind = word.substr(0, colon);
@@ -353,7 +362,7 @@ void set_topology(Draft& draft, std::string_view word) {
   } else {
     set_grid(topology, word);
   }
-  draft.options.topology = topology;
+  state.options.topology = topology;
 }
 
 OptionValue shown_topology(const Options& options) {
@@ -367,9 +376,9 @@ OptionValue shown_topology(const Options& options) {
   return grid;
 }
 
-void check_topology(const Draft& draft) {
-  const Topology& topology = *draft.options.topology;
-  const int world = draft.world, most = topology.neighbors(world);
+void check_topology(const ParseState& state) {
+  const Topology& topology = *state.options.topology;
+  const int world = state.world, most = topology.neighbors(world);
   if (topology.degree > most) {
     throw UsageError("-topo random:" + std::to_string(topology.degree) + ": with " + std::to_string(world) +
                      (world == 1 ? " process" : " processes") +
@@ -377,7 +386,7 @@ void check_topology(const Draft& draft) {
   }
   if (!topology.has_extents()) return;
   // It is a usage error only if no group has the size of the grid.
-  const Options& options = draft.options;
+  const Options& options = state.options;
   const int available = static_cast<int>(rank_order(world, options.map).size());
   const int least = std::min(options.min_processes.value_or(options.defaults.min_processes), available);
   const std::vector<int> counts = process_counts({}, available, least);
@@ -389,18 +398,18 @@ void check_topology(const Draft& draft) {
                    "d for any number of processes");
 }
 
-void imply_clock(Draft& draft) {
-  if (draft.options.starts_by_clock() && !draft.has("sync")) draft.options.synchronize_each = true;
+void imply_clock(ParseState& state) {
+  if (state.options.starts_by_clock() && !state.has("sync")) state.options.synchronize_each = true;
 }
 
-void check_clock(const Draft& draft) {
-  if (!draft.options.starts_by_clock() || draft.options.synchronize_each) return;
+void check_clock(const ParseState& state) {
+  if (!state.options.starts_by_clock() || state.options.synchronize_each) return;
   throw UsageError(
       "-sync off: repetitions that begin at agreed times (-sync_start clock) are timed one by one; leave it "
       "out");
 }
 
-void set_arrival(Draft& draft, std::string_view word) {
+void set_arrival(ParseState& state, std::string_view word) {
   constexpr double longest = 1e6, largest_factor = 1000;
   const std::size_t colon = word.find(':');
   ArrivalChoice arrival{.pattern = choice<ArrivalPattern>(word.substr(0, colon))};
@@ -415,7 +424,7 @@ void set_arrival(Draft& draft, std::string_view word) {
     arrival.width = arrival.relative ? real_number(text.substr(1), 0, largest_factor)
                                      : real_number(text, 0, longest) / 1e6;
   }
-  draft.options.arrival = arrival;
+  state.options.arrival = arrival;
 }
 
 OptionValue shown_arrival(const Options& options) {
@@ -428,35 +437,35 @@ OptionValue shown_arrival(const Options& options) {
          to_text(value, real(0, 1e6, arrival.relative ? 1 : 1e6));
 }
 
-void imply_arrival(Draft& draft) {
-  if (!draft.has("sync_start")) draft.options.sync_start = SyncStart::clock;
-  imply_clock(draft);
+void imply_arrival(ParseState& state) {
+  if (!state.has("sync_start")) state.options.sync_start = SyncStart::clock;
+  imply_clock(state);
 }
 
-void check_arrival(const Draft& draft) {
-  if (!draft.options.starts_by_clock()) {
+void check_arrival(const ParseState& state) {
+  if (!state.options.starts_by_clock()) {
     throw UsageError(
         "-arrival: ranks arrive at agreed times with -sync_start clock only; leave -sync_start out");
   }
-  check_clock(draft);
-  if (draft.has("root_shift") && draft.options.root_shift) {
+  check_clock(state);
+  if (state.has("root_shift") && state.options.root_shift) {
     throw UsageError("-arrival: ranks count from the root, which stays; leave -root_shift out");
   }
 }
 
-void set_seed(Draft& draft, std::string_view word) {
-  draft.seed = static_cast<std::uint64_t>(whole_number(word, 0, most_seed));
+void set_seed(ParseState& state, std::string_view word) {
+  state.seed = static_cast<std::uint64_t>(whole_number(word, 0, most_seed));
 }
 
 bool draws_graph(const Options& options) {
   return options.topology && options.topology->kind == TopologyKind::random;
 }
 
-void imply_seed(Draft& draft) {
-  Options& options = draft.options;
-  if (draws_graph(options)) options.topology->seed = *draft.seed;
-  if (options.fabric) options.fabric->seed = *draft.seed;
-  if (options.pairs) options.pairs->seed = *draft.seed;
+void imply_seed(ParseState& state) {
+  Options& options = state.options;
+  if (draws_graph(options)) options.topology->seed = *state.seed;
+  if (options.fabric) options.fabric->seed = *state.seed;
+  if (options.pairs) options.pairs->seed = *state.seed;
 }
 
 OptionValue shown_seed(const Options& options) {
@@ -466,25 +475,26 @@ OptionValue shown_seed(const Options& options) {
   return static_cast<std::int64_t>(seed);
 }
 
-void check_seed(const Draft& draft) {
-  if (draws_graph(draft.options) || std::ranges::none_of(draft.program.catalog, in_topology.matches)) return;
-  throw UsageError("-seed: " + std::string(draft.program.name) +
+void check_seed(const ParseState& state) {
+  if (draws_graph(state.options) || std::ranges::none_of(state.program.catalog, topology_benchmarks.matches))
+    return;
+  throw UsageError("-seed: " + std::string(state.program.name) +
                    " uses it with -topo random:N only; leave it out");
 }
 
-void check_sync_mode(const Draft& draft) {
-  const SyncMode mode = draft.options.sync_mode;
+void check_sync_mode(const ParseState& state) {
+  const SyncMode mode = state.options.sync_mode;
   const auto has = [&](Access access) {
-    return std::ranges::any_of(draft.program.catalog,
+    return std::ranges::any_of(state.program.catalog,
                                [&](const Spec& spec) { return spec.access == access; });
   };
   const bool active_only = has(Access::active_target) && !has(Access::passive_target);
   if (!active_only || mode == SyncMode::standard || needs_targets(mode)) return;
   throw UsageError("-sync_mode " + std::string(name_of(mode)) + ": a mode of passive targets; " +
-                   std::string(draft.program.name) + " has active ones: give fence or pscw, or run IMB-RMA");
+                   std::string(state.program.name) + " has active ones: give fence or pscw, or run IMB-RMA");
 }
 
-void set_layout(Draft& draft, std::string_view word) {
+void set_layout(ParseState& state, std::string_view word) {
   constexpr std::int64_t most = 1 << 20;
   const std::vector<std::string_view> parts = split(word, ':');
   DataLayout layout{.placement = choice<Placement>(parts.front())};
@@ -500,13 +510,13 @@ void set_layout(Draft& draft, std::string_view word) {
     }
     if (layout.stride == layout.block) layout = {};
   }
-  draft.options.layout = layout;
+  state.options.layout = layout;
 }
 
 OptionValue shown_layout(const Options& options) { return name_of(options.layout); }
 
-void check_layout(const Draft& draft) {
-  const Options& options = draft.options;
+void check_layout(const ParseState& state) {
+  const Options& options = state.options;
   const std::string layout = "-layout " + name_of(options.layout);
   if (!options.layout.has_gaps()) return;
   if (options.data.contiguity != Contiguity::base) {
@@ -519,35 +529,35 @@ void check_layout(const Draft& draft) {
 
 // Output, files, passes
 
-void read_parameters(Draft& draft, std::string_view path) {
-  draft.options.input_files.emplace_back(path);
-  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "set", "settings")) {
+void read_parameters(ParseState& state, std::string_view path) {
+  state.options.input_files.emplace_back(path);
+  for (const TextEntry& entry : read_entries(state.read_file, std::string(path), "set", "settings")) {
     try {
-      set_parameter(draft.options, entry.text);
+      set_parameter(state.options, entry.text);
     } catch (const BadValue& error) {
       throw UsageError(entry.where + error.what() + "; a setting is a line such as MSGSPERSAMPLE=20");
     }
   }
 }
 
-void set(Draft& draft, std::string_view word) {
+void set(ParseState& state, std::string_view word) {
   if (word == "@") throw BadValue("file name missing after @");
-  if (word.starts_with('@')) return read_parameters(draft, word.substr(1));
-  set_parameter(draft.options, word);
+  if (word.starts_with('@')) return read_parameters(state, word.substr(1));
+  set_parameter(state.options, word);
 }
 
 OptionValue shown_set(const Options& options) { return settings_without_option(options); }
 
 // Output files must differ from each other and from the files that the command line reads.
-void check_files(const Draft& draft) {
+void check_files(const ParseState& state) {
   constexpr std::size_t longest_path = 1024;
-  const Options& options = draft.options;
+  const Options& options = state.options;
   const auto same = [&](const std::string& a, const std::string& b) {
     const auto normal = [](const std::string& name) {
       return std::filesystem::path(name).lexically_normal();
     };
     if (a.empty() || b.empty()) return false;
-    return draft.same_file ? draft.same_file(a, b) : normal(a) == normal(b);
+    return state.same_file ? state.same_file(a, b) : normal(a) == normal(b);
   };
   if (same(options.json_file, options.dump_file)) {
     throw UsageError("-json and -dumpfile name the same file, " + shown(options.json_file, longest_path) +
@@ -564,14 +574,14 @@ void check_files(const Draft& draft) {
   check_overwriting("-dumpfile", options.dump_file);
 }
 
-void add_info(Draft& draft, std::string_view word) {
+void add_info(ParseState& state, std::string_view word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == word.size()) {
     throw BadValue(quoted(word) + " is not KEY=VALUE");
   }
   const std::string key(word.substr(0, equals));
   const std::string value(word.substr(equals + 1));
-  auto& info = draft.options.info;
+  auto& info = state.options.info;
   const auto hint = std::ranges::find(info, key, &std::pair<std::string, std::string>::first);
   if (hint != info.end()) {
     hint->second = value;
@@ -586,13 +596,13 @@ OptionValue shown_info(const Options& options) {
   return field::shown(hints);
 }
 
-void set_file(Draft& draft, std::string_view word) {
+void set_file(ParseState& state, std::string_view word) {
   if (word.empty()) throw BadValue("the name is empty");
-  draft.options.file = word;
+  state.options.file = word;
 }
 
-void check_reorder(const Draft& draft) {
-  const int reorder = draft.options.reorder, world = draft.world;
+void check_reorder(const ParseState& state) {
+  const int reorder = state.options.reorder, world = state.world;
   if (reorder == 0 || reorder % world != 0) return;
   throw UsageError(
       "-reorder " + std::to_string(reorder) + ": with " + std::to_string(world) +
@@ -601,12 +611,12 @@ void check_reorder(const Draft& draft) {
 }
 
 // -precision alone does not limit the passes, so it gets a default budget.
-void imply_budget(Draft& draft) {
-  Passes& passes = *draft.options.passes;
+void imply_budget(ParseState& state) {
+  Passes& passes = *state.options.passes;
   if (!passes.most && !passes.budget) passes.budget = default_budget;
 }
 
-void read_variant(Draft& draft, std::string text) {
+void read_variant(ParseState& state, std::string text) {
   constexpr std::size_t longest_label = 60;
   constexpr auto is_graphic = [](char c) { return c > ' ' && c <= '~'; };
   std::ranges::replace(text, '\t', ' ');
@@ -631,19 +641,19 @@ void read_variant(Draft& draft, std::string text) {
     }
     variant.variables.emplace_back(name, word.substr(equals + 1));
   }
-  auto& variants = draft.options.variants;
+  auto& variants = state.options.variants;
   if (std::ranges::find(variants, variant.label, &Variant::label) != variants.end()) {
     throw BadValue("a second variant " + quoted(std::string_view(variant.label)));
   }
   variants.push_back(std::move(variant));
 }
 
-void read_variants(Draft& draft, std::string_view path) {
-  draft.options.input_files.emplace_back(path);
-  draft.options.variants.clear();
-  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "alternate", "variants")) {
+void read_variants(ParseState& state, std::string_view path) {
+  state.options.input_files.emplace_back(path);
+  state.options.variants.clear();
+  for (const TextEntry& entry : read_entries(state.read_file, std::string(path), "alternate", "variants")) {
     try {
-      read_variant(draft, entry.text);
+      read_variant(state, entry.text);
     } catch (const BadValue& error) {
       throw UsageError(entry.where + error.what() + "; a variant is a line such as ring " +
                        "coll_tuned_allreduce_algorithm=4");
@@ -652,19 +662,19 @@ void read_variants(Draft& draft, std::string_view path) {
 }
 
 // Variants alternate sample by sample, which takes passes.
-void imply_passes(Draft& draft) {
-  std::optional<Passes>& passes = draft.options.passes;
+void imply_passes(ParseState& state) {
+  std::optional<Passes>& passes = state.options.passes;
   if (!passes) passes.emplace().most = default_passes;
 }
 
-void set_interleaving(Draft& draft, std::string_view word) {
+void set_interleaving(ParseState& state, std::string_view word) {
   const std::vector<std::string_view> parts = split(word, ',');
   const std::size_t colon = parts.size() == 3 ? parts[1].rfind(':') : std::string_view::npos;
   if (colon == std::string_view::npos || colon == 0 || parts[2].empty()) {
     throw BadValue(quoted(word) + " is not PARTS,HOST:PORT,TOKEN");
   }
   whole_number(parts[1].substr(colon + 1), 1, 65535);
-  draft.options.interleaving = {.segments = static_cast<int>(whole_number(parts[0], 1, 1000)),
+  state.options.interleaving = {.segments = static_cast<int>(whole_number(parts[0], 1, 1000)),
                                 .host = std::string(parts[1].substr(0, colon)),
                                 .port = std::string(parts[1].substr(colon + 1)),
                                 .token = std::string(parts[2])};
@@ -677,63 +687,63 @@ OptionValue shown_turns(const Options& options) {
 
 // Threads
 
-void set_threads(Draft& draft, std::string_view word) {
-  draft.options.threads.asked = static_cast<int>(whole_number(word, 1, most_threads));
+void set_threads(ParseState& state, std::string_view word) {
+  state.options.threads.asked = static_cast<int>(whole_number(word, 1, most_threads));
 }
 
 OptionValue shown_threads(const Options& options) { return std::int64_t{options.threads.count}; }
 
 // Several threads need MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE. The default is the latter.
-void imply_level(Draft& draft) {
-  Options& options = draft.options;
-  if (options.threads.asked.value_or(1) > 1 && !draft.has("thread_level")) {
+void imply_level(ParseState& state) {
+  Options& options = state.options;
+  if (options.threads.asked.value_or(1) > 1 && !state.has("thread_level")) {
     options.thread_level = ThreadLevel::multiple;
   }
 }
 
-void set_counts(Draft& draft, std::string_view word) {
-  draft.options.counts.clear();
+void set_counts(ParseState& state, std::string_view word) {
+  state.options.counts.clear();
   for (const std::string_view part : split(word, ',')) {
-    draft.options.counts.push_back(whole_number(part, 0, largest_length >> 8));
+    state.options.counts.push_back(whole_number(part, 0, largest_length >> 8));
   }
 }
 
 OptionValue shown_counts(const Options& options) { return field::shown(options.counts); }
 
-void set_type(Draft& draft, std::string_view word) {
+void set_type(ParseState& state, std::string_view word) {
   constexpr DataType types[] = {DataType::integer, DataType::character};
-  draft.options.data.type = draft.options.reduction.type = choice(types, name_of<DataType>, word);
+  state.options.data.type = state.options.reduction.type = choice(types, name_of<DataType>, word);
 }
 
-void set_warm_up(Draft& draft, std::string_view word) {
-  draft.options.settings.warm_up_repetitions = static_cast<int>(whole_number(word, 0, most_int));
-  draft.options.warm_up = draft.options.settings.warm_up_repetitions > 0;
+void set_warm_up(ParseState& state, std::string_view word) {
+  state.options.settings.warm_up_repetitions = static_cast<int>(whole_number(word, 0, most_int));
+  state.options.warm_up = state.options.settings.warm_up_repetitions > 0;
 }
 
-void set_barrier(Draft& draft, std::string_view word) {
-  draft.options.own_barrier = same_name(word, "special");
-  if (draft.options.own_barrier) return;
+void set_barrier(ParseState& state, std::string_view word) {
+  state.options.own_barrier = same_name(word, "special");
+  if (state.options.own_barrier) return;
   if (!is_switch(word)) throw BadValue(quoted(word) + " is not one of on, off, special");
-  draft.options.thread_barrier = on_or_off(word);
+  state.options.thread_barrier = on_or_off(word);
 }
 
-void set_alignment(Draft& draft, std::string_view word) {
+void set_alignment(ParseState& state, std::string_view word) {
   const std::int64_t alignment = byte_count(word, 1, 1, 1 << 30);
   if ((alignment & (alignment - 1)) != 0) throw BadValue(quoted(word) + " is not a power of two");
-  draft.options.threads.alignment = alignment;
+  state.options.threads.alignment = alignment;
 }
 
 // Fabrics
 
 constexpr int most_endpoints = 1 << 24;
 
-FabricOptions& fabric_of(Draft& draft) {
-  std::optional<FabricOptions>& fabric = draft.options.fabric;
+FabricOptions& fabric_of(ParseState& state) {
+  std::optional<FabricOptions>& fabric = state.options.fabric;
   return fabric ? *fabric : fabric.emplace();
 }
 
-void set_rounds(Draft& draft, std::string_view word) {
-  FabricOptions& fabric = fabric_of(draft);
+void set_rounds(ParseState& state, std::string_view word) {
+  FabricOptions& fabric = fabric_of(state);
   for (const RoundKind kind : {RoundKind::one_to_all, RoundKind::all_to_one}) {
     if (same_name(word, name_of(kind))) {
       fabric.rounds = kind;
@@ -763,15 +773,15 @@ OptionValue shown_pairs_file(const Options& options) {
 }
 
 // A build with -check as its default measures without it where it is not possible.
-void imply_hub(Draft& draft) {
-  if (has_hub(draft.options.fabric->rounds) && !draft.has("check")) draft.options.check = false;
+void imply_hub(ParseState& state) {
+  if (has_hub(state.options.fabric->rounds) && !state.has("check")) state.options.check = false;
 }
 
-void check_hub(const Draft& draft) {
-  const FabricOptions& fabric = *draft.options.fabric;
+void check_hub(const ParseState& state) {
+  const FabricOptions& fabric = *state.options.fabric;
   if (!has_hub(fabric.rounds)) return;
   const std::string rounds = std::string("not possible with -rounds ") + name_of(fabric.rounds);
-  if (draft.options.check) {
+  if (state.options.check) {
     throw UsageError("-check: " + rounds +
                      ", where messages of several endpoints arrive in one buffer; leave one of them out");
   }
@@ -804,12 +814,12 @@ EndpointPairs round_of(std::string text) {
   return pairs;
 }
 
-void read_pairs(Draft& draft, std::string_view path) {
-  draft.options.input_files.emplace_back(path);
-  FabricOptions& fabric = fabric_of(draft);
+void read_pairs(ParseState& state, std::string_view path) {
+  state.options.input_files.emplace_back(path);
+  FabricOptions& fabric = fabric_of(state);
   fabric.rounds = RoundKind::listed;
   fabric.listed.clear();
-  for (const TextEntry& entry : read_entries(draft.read_file, std::string(path), "pairs_file", "rounds")) {
+  for (const TextEntry& entry : read_entries(state.read_file, std::string(path), "pairs_file", "rounds")) {
     try {
       fabric.listed.push_back(round_of(entry.text));
     } catch (const BadValue& error) {
@@ -821,16 +831,16 @@ void read_pairs(Draft& draft, std::string_view path) {
 // Memory of buffers, and GPUs
 
 /// A word for a kind of memory. `any_api`: the kind belongs to the driver that is installed, CUDA or ROCm.
-struct KindWord {
-  std::string_view word;
+struct KindName {
+  std::string_view name;
   MemoryKind kind = MemoryKind::host;
   bool any_api = false;
 };
-constexpr KindWord letters[] = {
+constexpr KindName letters[] = {
     {"H", MemoryKind::host}, {"D", MemoryKind::cuda, true}, {"M", MemoryKind::cuda_managed, true}};
-constexpr auto kind_words = [] {
-  std::array<KindWord, words_of<MemoryKind>.size() + std::size(letters)> all{};
-  for (std::size_t i = 0; i < words_of<MemoryKind>.size(); ++i) {
+constexpr auto kind_names = [] {
+  std::array<KindName, names_of<MemoryKind>.size() + std::size(letters)> all{};
+  for (std::size_t i = 0; i < names_of<MemoryKind>.size(); ++i) {
     const auto kind = static_cast<MemoryKind>(i);
     all[i] = {name_of(kind), kind, kind == MemoryKind::pinned};
   }
@@ -839,13 +849,13 @@ constexpr auto kind_words = [] {
 }();
 
 // The words of IMB-MPI1-GPU for -mem_alloc_type.
-constexpr KindWord alloc_words[] = {{"cpu", MemoryKind::host},
-                                    {"host", MemoryKind::pinned, true},
-                                    {"device", MemoryKind::cuda, true},
-                                    {"shared", MemoryKind::cuda_managed, true}};
+constexpr KindName alloc_type_names[] = {{"cpu", MemoryKind::host},
+                                         {"host", MemoryKind::pinned, true},
+                                         {"device", MemoryKind::cuda, true},
+                                         {"shared", MemoryKind::cuda_managed, true}};
 
-void set_kinds(MemoryChoice& memory, const KindWord& send, const KindWord& receive) {
-  const auto api_named = [](const KindWord& word) { return word.any_api ? std::nullopt : api_of(word.kind); };
+void set_kinds(MemoryChoice& memory, const KindName& send, const KindName& receive) {
+  const auto api_named = [](const KindName& word) { return word.any_api ? std::nullopt : api_of(word.kind); };
   const std::optional<GpuApi> first = api_named(send), second = api_named(receive);
   if (first && second && *first != *second) {
     throw BadValue("CUDA and ROCm cannot be combined");
@@ -856,37 +866,37 @@ void set_kinds(MemoryChoice& memory, const KindWord& send, const KindWord& recei
   memory.any_api = !api && (send.any_api || receive.any_api);
 }
 
-void set_memory(Draft& draft, std::string_view word) {
+void set_memory(ParseState& state, std::string_view word) {
   const std::vector<std::string_view> sides = split(word, ',');
   if (sides.size() > 2) throw BadValue(quoted(word) + ": there are two sides, send and receive");
-  const KindWord& send = choice(kind_words, &KindWord::word, sides.front());
-  set_kinds(draft.options.memory, send, choice(kind_words, &KindWord::word, sides.back()));
+  const KindName& send = choice(kind_names, &KindName::name, sides.front());
+  set_kinds(state.options.memory, send, choice(kind_names, &KindName::name, sides.back()));
 }
 
 OptionValue shown_memory(const Options& options) { return options.memory.names(); }
 
 bool is_memory_kind(std::string_view word) {
-  return std::ranges::any_of(kind_words, [&](const KindWord& kind) { return same_name(kind.word, word); });
+  return std::ranges::any_of(kind_names, [&](const KindName& kind) { return same_name(kind.name, word); });
 }
 
-void set_alloc_type(Draft& draft, std::string_view word) {
-  const KindWord& kind = choice(alloc_words, &KindWord::word, word);
-  set_kinds(draft.options.memory, kind, kind);
+void set_alloc_type(ParseState& state, std::string_view word) {
+  const KindName& kind = choice(alloc_type_names, &KindName::name, word);
+  set_kinds(state.options.memory, kind, kind);
 }
 
 [[noreturn]] void refuse_gpus(const std::string& option, const Program& program) {
-  throw UsageError(option + ": " + std::string(program.name) + " " + std::string(of_gpus.why) +
+  throw UsageError(option + ": " + std::string(program.name) + " " + std::string(memory_benchmarks.why) +
                    "; leave it out");
 }
 
 // Buffers of IMB-IO are on the host, so -memory host is accepted and other kinds are refused.
-void check_memory(const Draft& draft) {
-  if (!draft.program.uses_files || draft.options.memory.is_host()) return;
-  refuse_gpus(draft.has("memory") ? "-memory" : "-mem_alloc_type", draft.program);
+void check_memory(const ParseState& state) {
+  if (!state.program.uses_files || state.options.memory.is_host()) return;
+  refuse_gpus(state.has("memory") ? "-memory" : "-mem_alloc_type", state.program);
 }
 
-void set_gpu(Draft& draft, std::string_view word) {
-  MemoryChoice& memory = draft.options.memory;
+void set_gpu(ParseState& state, std::string_view word) {
+  MemoryChoice& memory = state.options.memory;
   for (const GpuChoice by_rank : {GpuChoice::local_rank, GpuChoice::round_robin}) {
     if (same_name(word, name_of(by_rank))) {
       memory.gpu = by_rank;
@@ -906,21 +916,21 @@ OptionValue shown_gpu(const Options& options) {
   return std::string(name_of(memory.gpu));
 }
 
-void check_gpu(const Draft& draft) {
-  if (draft.options.memory.needs_gpu()) return;
+void check_gpu(const ParseState& state) {
+  if (state.options.memory.needs_gpu()) return;
   throw UsageError(
-      std::string(draft.has("gpu") ? "-gpu" : "-gpu_check") +
-      ": no effect with buffers on the host; give -memory, too, as -memory cuda, or leave it out");
+      std::string(state.has("gpu") ? "-gpu" : "-gpu_check") +
+      ": no effect with buffers on the host; also give -memory, for example -memory cuda, or leave it out");
 }
 
-void check_load(const Draft& draft) {
-  const MemoryChoice& memory = draft.options.memory;
+void check_load(const ParseState& state) {
+  const MemoryChoice& memory = state.options.memory;
   if (memory.load != LoadPlace::device) return;
-  if (draft.program.uses_files) refuse_gpus("-load device", draft.program);
+  if (state.program.uses_files) refuse_gpus("-load device", state.program);
   if (api_of(memory.send) == GpuApi::rocm || api_of(memory.receive) == GpuApi::rocm) {
     throw UsageError("-load device: there is no load for ROCm; give -load cpu, or leave it out");
   }
-  if (memory.is_host() && !draft.has("gpu")) {
+  if (memory.is_host() && !state.has("gpu")) {
     throw UsageError(
         "-load device: no GPU is in use; choose one with -gpu, as -gpu local_rank, or give -memory cuda");
   }
@@ -944,7 +954,7 @@ constexpr Option selection_rows[] = {
      .example = "-include PingPongSpecificSource Uniband",
      .details = "Names are separated by blanks or by commas. If the first word has a comma, it is the whole "
                 "list; otherwise all words up to the next option belong to the list.",
-     .apply = [](Draft& draft, std::string_view word) { add_names(draft.names.included, word); }},
+     .apply = [](ParseState& state, std::string_view word) { add_names(state.names.included, word); }},
     {.name = "exclude",
      .common = true,
      .values = Values::list,
@@ -953,7 +963,7 @@ constexpr Option selection_rows[] = {
      .example = "-exclude Alltoall,Alltoallv",
      .details = "Names are separated by blanks or by commas, as for -include. Excluding a benchmark that "
                 "would not run is allowed; excluding all is an error.",
-     .apply = [](Draft& draft, std::string_view word) { add_names(draft.names.excluded, word); }},
+     .apply = [](ParseState& state, std::string_view word) { add_names(state.names.excluded, word); }},
     {.name = "list",
      .common = true,
      .values = Values::optional_one,
@@ -980,7 +990,7 @@ constexpr Option process_rows[] = {
                 "processes launched, all of them run, with a warning. Single transfers always run on 2.",
      .field = shown_by<shown_processes>,
      .apply = set_processes,
-     .used_by = &grouped,
+     .used_by = &grouped_benchmarks,
      .imply = imply_processes},
     {.name = "multi",
      .common = true,
@@ -992,7 +1002,7 @@ constexpr Option process_rows[] = {
                 "The prefix Multi- before a name asks for groups for that benchmark only.",
      .field = shown_by<shown_multi>,
      .apply = set_multi,
-     .used_by = &grouped},
+     .used_by = &grouped_benchmarks},
     {.name = "map",
      .common = true,
      .syntax = "PxQ",
@@ -1005,12 +1015,12 @@ constexpr Option process_rows[] = {
          "the other node. P times Q must not exceed the number of processes launched; other ranks are idle.",
      .field = shown_by<shown_map>,
      .apply = set_map,
-     .used_by = &grouped},
+     .used_by = &grouped_benchmarks},
     {.name = "thread_level",
      .syntax = "LEVEL",
      .example = "-thread_level multiple",
-     .details = "Thread support requested from MPI. The benchmarks communicate from one thread at any level, "
-                "but those of IMB-MT: see -threads. The banner shows what MPI granted; less than requested "
+     .details = "Thread support requested from MPI. At any level, benchmarks communicate from one thread, "
+                "except in IMB-MT: see -threads. The banner shows what MPI granted; less than requested "
                 "is a warning.",
      .field = at<&Options::thread_level>,
      .early = true},
@@ -1118,7 +1128,7 @@ constexpr Option repetition_rows[] = {
      .help = "pause after each length",
      .example = "-msg_pause on",
      .field = at<&Options::message_pause>,
-     .used_by = &grouped,
+     .used_by = &grouped_benchmarks,
      .excludes = in_passes},
     {.name = "pause",
      .syntax = "MICROSECONDS",
@@ -1127,7 +1137,7 @@ constexpr Option repetition_rows[] = {
      .details = "The default of IMB-P2P 2021 is 100000.",
      .field = at<&Options::pause_seconds>,
      .range = real(0, 1e12, 1e6),
-     .used_by = &grouped,
+     .used_by = &grouped_benchmarks,
      .excludes = in_passes},
 };
 
@@ -1156,20 +1166,20 @@ constexpr Option method_rows[] = {
      .help = "change the root with each repetition",
      .example = "-root_shift off",
      .field = at<&Options::root_shift>,
-     .used_by = &rooted},
+     .used_by = &rooted_benchmarks},
     {.name = "in_place",
      .help = "collectives with one buffer (MPI_IN_PLACE)",
      .example = "-in_place on",
      .details = "on: input and result are in the receive buffer, in rooted collectives at the root, which "
                 "then is rank 0. Other benchmarks are as with off.",
      .field = at<&Options::in_place>,
-     .used_by = &in_place},
+     .used_by = &in_place_benchmarks},
     {.name = "sync",
      .help = "untimed barrier between repetitions",
      .example = "-sync on",
      .details = "on: each repetition is timed by itself. off: all repetitions are timed together.",
      .field = at<&Options::synchronize_each>,
-     .used_by = &grouped},
+     .used_by = &grouped_benchmarks},
     {.name = "sync_start",
      .help = "what lets ranks begin a repetition together",
      .example = "-sync_start clock",
@@ -1179,7 +1189,7 @@ constexpr Option method_rows[] = {
                 "the share of repetitions without a late rank, which alone count, and how far the clock "
                 "may be off.",
      .field = at<&Options::sync_start>,
-     .used_by = &by_clock,
+     .used_by = &clock_start_benchmarks,
      .imply = imply_clock,
      .check = check_clock,
      .banner = "Start of repetitions"},
@@ -1195,7 +1205,7 @@ constexpr Option method_rows[] = {
                 "0. Implies -sync_start clock.",
      .field = shown_by<shown_arrival>,
      .apply = set_arrival,
-     .used_by = &by_clock,
+     .used_by = &clock_start_benchmarks,
      .imply = imply_arrival,
      .check = check_arrival,
      .banner = "Start of repetitions"},
@@ -1205,13 +1215,13 @@ constexpr Option method_rows[] = {
      .details = "on: a barrier of point-to-point messages, the same with every MPI. The benchmark Barrier "
                 "always measures MPI_Barrier.",
      .field = at<&Options::own_barrier>,
-     .used_by = &grouped},
+     .used_by = &grouped_benchmarks},
     {.name = "data_type",
      .syntax = "TYPE",
      .example = "-data_type double",
      .details = "Data type of messages. float16 and bfloat16 need an MPI that has them.",
      .field = at<&Options::data, &Element::type>,
-     .used_by = &of_types},
+     .used_by = &typed_benchmarks},
     {.name = "red_data_type",
      .syntax = "TYPE",
      .help = "the same for reductions, but not byte",
@@ -1219,7 +1229,7 @@ constexpr Option method_rows[] = {
      .details = "The operation is MPI_SUM, which is not defined for bytes.",
      .field = at<&Options::reduction, &Element::type>,
      .apply = set_reduction_type,
-     .used_by = &reduced,
+     .used_by = &reduction_benchmarks,
      .check = check_reduction_type},
     {.name = "contig_type",
      .syntax = "TYPE",
@@ -1228,21 +1238,21 @@ constexpr Option method_rows[] = {
                 "element has twice its extent. base_vec, resize_vec: the same as a vector of elements.",
      .field = at<&Options::data, &Element::contiguity>,
      .apply = set_contiguity,
-     .used_by = &of_types},
+     .used_by = &typed_benchmarks},
     {.name = "aggregate_mode",
      .syntax = "MODE",
      .example = "-aggregate_mode non_aggregate",
      .details = "For benchmarks with both modes. non_aggregate: each transfer is completed before the next. "
                 "aggregate: all transfers of a sample, to disjoint memory, are completed together.",
      .field = at<&Options::aggregate_mode>,
-     .used_by = &in_two_modes},
+     .used_by = &aggregate_mode_benchmarks},
     {.name = "window_size",
      .syntax = "N",
      .help = "messages in flight per repetition",
      .example = "-window_size 64",
      .field = at<&Options::in_flight>,
      .range = whole(1, 1000000),
-     .used_by = &in_flight},
+     .used_by = &in_flight_benchmarks},
     {.name = "partitions",
      .syntax = "N",
      .help = "IMB-MPI4: parts of a message of Partitioned_...",
@@ -1250,7 +1260,7 @@ constexpr Option method_rows[] = {
      .details = "Upper limit: a message has the largest number of equal parts, up to N.",
      .field = at<&Options::partitions>,
      .range = whole(1, 1000000),
-     .used_by = &partitioned},
+     .used_by = &partitioned_benchmarks},
     {.name = "seed",
      .syntax = "N",
      .help = "draw other random partners, or another random graph",
@@ -1260,7 +1270,7 @@ constexpr Option method_rows[] = {
                 "for {partner_rounds} rounds before the clock starts; further repetitions use them again.",
      .field = shown_by<shown_seed>,
      .apply = set_seed,
-     .used_by = &with_random_choices,
+     .used_by = &random_benchmarks,
      .imply = imply_seed,
      .check = check_seed},
     {.name = "halo",
@@ -1268,12 +1278,13 @@ constexpr Option method_rows[] = {
      .help = "IMB-P2P: the periodic grid of Halo and simple_halo",
      .example = "-halo 2,corners Halo",
      .details = "N: 1 to {most_dimensions} dimensions, whose extents are as equal as the number of processes "
-                "allows. Each process exchanges with 2 neighbors per dimension; corners: with those across "
-                "edges and corners, too, 26 in 3 dimensions (N,faces: not). A process is its own neighbor in "
+                "allows. Each process exchanges with 2 neighbors per dimension; corners: also with "
+                "neighbors across edges and corners, 26 in 3 dimensions (N,faces: not). A process is its own "
+                "neighbor in "
                 "a dimension of extent 1.",
      .field = shown_by<shown_halo>,
      .apply = set_halo,
-     .used_by = &in_torus},
+     .used_by = &torus_benchmarks},
     {.name = "topo",
      .syntax = "TOPOLOGY",
      .help = "neighbors of a process in neighborhood collectives",
@@ -1284,7 +1295,7 @@ constexpr Option method_rows[] = {
                 "(-seed), in which each process sends to N others and receives from N others.",
      .field = shown_by<shown_topology>,
      .apply = set_topology,
-     .used_by = &in_topology,
+     .used_by = &topology_benchmarks,
      .check = check_topology},
     {.name = "pairs",
      .syntax = "N",
@@ -1296,7 +1307,7 @@ constexpr Option method_rows[] = {
                 "of pairs per node.",
      .field = at<&Options::pairs, &PairOptions::most_pairs>,
      .range = whole(1, most_int),
-     .used_by = &in_many_pairs,
+     .used_by = &multi_pair_benchmarks,
      .check = check_pairs},
     {.name = "msgwr",
      .syntax = "on|off",
@@ -1306,7 +1317,7 @@ constexpr Option method_rows[] = {
      .details = "IMB-P2P 2021 writes the send buffer before each message unless this is off. Here the timed "
                 "loop has MPI calls only; buffers are written before a table. on is a warning.",
      .apply = accept_payload<true>,
-     .used_by = &sent_by_all},
+     .used_by = &message_rate_benchmarks},
     {.name = "msgrd",
      .syntax = "on|off",
      .help = "IMB-P2P: accepted, no effect",
@@ -1315,7 +1326,7 @@ constexpr Option method_rows[] = {
      .details = "IMB-P2P 2021 reads the receive buffer after each message unless this is off. Here the timed "
                 "loop has MPI calls only. on is a warning.",
      .apply = accept_payload<false>,
-     .used_by = &sent_by_all},
+     .used_by = &message_rate_benchmarks},
 };
 
 constexpr Option output_rows[] = {
@@ -1325,7 +1336,7 @@ constexpr Option output_rows[] = {
      .details = "Each repetition is timed; the time of its slowest process counts. t_min, t_avg and t_max in "
                 "the row are taken over processes, from the mean of each, not over repetitions.",
      .field = at<&Options::show_tail>,
-     .used_by = &grouped,
+     .used_by = &grouped_benchmarks,
      .excludes = in_passes},
     {.name = "dumpfile",
      .syntax = "FILE",
@@ -1333,7 +1344,7 @@ constexpr Option output_rows[] = {
      .example = "-dumpfile times.txt",
      .details = "One line per repetition: bytes and microseconds.",
      .field = at<&Options::dump_file>,
-     .used_by = &grouped,
+     .used_by = &grouped_benchmarks,
      .excludes = in_passes,
      .check = check_files},
     {.name = "help",
@@ -1341,7 +1352,7 @@ constexpr Option output_rows[] = {
      .common = true,
      .values = Values::optional_one,
      .syntax = "[all|full|NAME]",
-     .help = "show this help, all options, their details, or those of one option or benchmark",
+     .help = "show this help, all options, all details, or the details of one option or benchmark",
      .example = "-help iter",
      .action = Options::Action::help},
     {.name = "version",
@@ -1363,7 +1374,7 @@ constexpr Option thread_rows[] = {
          "that mark the parts of a message of Partitioned_... (MPI_Pready).",
      .field = shown_by<shown_threads>,
      .apply = set_threads,
-     .used_by = &threaded_or_partitioned,
+     .used_by = &threaded_or_partitioned_benchmarks,
      .imply = imply_level,
      .early = true},
     {.name = "comm",
@@ -1372,14 +1383,14 @@ constexpr Option thread_rows[] = {
      .details = "per_thread: each thread has a communicator. shared: all use one, with one tag per thread; "
                 "transfers only, as MPI forbids concurrent collectives on one communicator.",
      .field = at<&Options::threads, &Threads::comm>,
-     .used_by = &threaded},
+     .used_by = &threaded_benchmarks},
     {.name = "pin_threads",
      .help = "bind each thread to a CPU",
      .example = "-pin_threads on",
      .details =
          "Thread t to the t-th CPU that its process may use; processes with the same CPUs divide them.",
      .field = at<&Options::threads, &Threads::pinned>,
-     .used_by = &threaded_or_partitioned},
+     .used_by = &threaded_or_partitioned_benchmarks},
     {.name = "stride",
      .syntax = "N",
      .help = "distance between communicating processes",
@@ -1388,7 +1399,7 @@ constexpr Option thread_rows[] = {
                 "the chains of SendRecvMT and ExchangeMT, 1. Processes without a partner are idle.",
      .field = at<&Options::stride>,
      .range = whole(0, 1 << 30),
-     .used_by = &threaded_pairs,
+     .used_by = &threaded_pair_benchmarks,
      .check = check_stride},
     {.name = "count",
      .syntax = "N[,N...]",
@@ -1397,7 +1408,7 @@ constexpr Option thread_rows[] = {
      .details = "#bytes shows the bytes of all threads of a process together.",
      .field = shown_by<shown_counts>,
      .apply = set_counts,
-     .used_by = &threaded,
+     .used_by = &threaded_benchmarks,
      .instead = "-msgsize",
      .excludes = "msglen msgsize msglog msgsz"},
     {.name = "datatype",
@@ -1407,7 +1418,7 @@ constexpr Option thread_rows[] = {
      .example = "-datatype char",
      .details = "-data_type and -red_data_type have more.",
      .apply = set_type,
-     .used_by = &threaded,
+     .used_by = &threaded_benchmarks,
      .instead = "-data_type",
      .excludes = "data_type red_data_type"},
     {.name = "repeat",
@@ -1433,7 +1444,7 @@ constexpr Option thread_rows[] = {
          "on: in MPI_Barrier. off: only between the threads of a process. special: as -imb_barrier on.",
      .field = at<&Options::thread_barrier>,
      .apply = set_barrier,
-     .used_by = &threaded,
+     .used_by = &threaded_benchmarks,
      .instead = "-imb_barrier"},
     {.name = "malloc_align",
      .syntax = "BYTES",
@@ -1443,7 +1454,7 @@ constexpr Option thread_rows[] = {
          "A power of two. Without -malloc_algo continuous, each thread's part begins on a page at least.",
      .field = at<&Options::threads, &Threads::alignment>,
      .apply = set_alignment,
-     .used_by = &threaded},
+     .used_by = &threaded_benchmarks},
     {.name = "malloc_algo",
      .syntax = "HOW",
      .example = "-malloc_algo parallel",
@@ -1451,13 +1462,13 @@ constexpr Option thread_rows[] = {
                 "of two threads may share a page. parallel: each thread writes to its buffers first, so that "
                 "their memory is near its CPU.",
      .field = at<&Options::threads, &Threads::memory>,
-     .used_by = &threaded},
+     .used_by = &threaded_benchmarks},
     {.name = "noheader",
      .values = Values::none,
      .help = "print no banner",
      .example = "-noheader",
-     .apply = [](Draft& draft, std::string_view) { draft.options.header = false; },
-     .used_by = &threaded},
+     .apply = [](ParseState& state, std::string_view) { state.options.header = false; },
+     .used_by = &threaded_benchmarks},
 };
 
 constexpr Option fabric_rows[] = {
@@ -1467,7 +1478,7 @@ constexpr Option fabric_rows[] = {
      .details = "What is measured. One rank stands for each: the first one on it; others are idle. socket, "
                 "numa and core need ranks that are bound to CPUs of one. rank: each rank is an endpoint.",
      .field = at<&Options::fabric, &FabricOptions::endpoint>,
-     .used_by = &in_rounds},
+     .used_by = &round_benchmarks},
     {.name = "rounds",
      .syntax = "K|one_to_all|all_to_one",
      .help = "not all pairs: each endpoint meets K others",
@@ -1479,7 +1490,7 @@ constexpr Option fabric_rows[] = {
          "all others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
      .field = shown_by<shown_rounds>,
      .apply = set_rounds,
-     .used_by = &in_rounds,
+     .used_by = &round_benchmarks,
      .excludes = "halves pairs_file",
      .imply = imply_hub,
      .check = check_hub},
@@ -1490,8 +1501,8 @@ constexpr Option fabric_rows[] = {
      .details = "Every pair that crosses the middle of the list of endpoints, in N/2 rounds that load the "
                 "bisection.",
      .field = shown_by<shown_halves>,
-     .apply = [](Draft& draft, std::string_view) { fabric_of(draft).rounds = RoundKind::halves; },
-     .used_by = &in_rounds,
+     .apply = [](ParseState& state, std::string_view) { fabric_of(state).rounds = RoundKind::halves; },
+     .used_by = &round_benchmarks,
      .excludes = "pairs_file"},
     {.name = "pairs_file",
      .syntax = "FILE",
@@ -1501,31 +1512,31 @@ constexpr Option fabric_rows[] = {
                 "sends. A comment begins with #.",
      .field = shown_by<shown_pairs_file>,
      .apply = read_pairs,
-     .used_by = &in_rounds},
+     .used_by = &round_benchmarks},
     {.name = "serial",
      .values = Values::none,
      .help = "one pair after the other, not a round at once",
      .example = "-serial",
      .field = at<&Options::fabric, &FabricOptions::serial>,
-     .used_by = &in_rounds},
+     .used_by = &round_benchmarks},
     {.name = "matrix",
      .values = Values::none,
      .help = "print a line for each pair",
      .example = "-matrix",
-     .details = "As soon as it is measured. -json has them, too.",
+     .details = "Each line is printed as soon as the pair is measured. -json also has them.",
      .field = at<&Options::fabric, &FabricOptions::matrix>,
-     .used_by = &in_rounds},
+     .used_by = &round_benchmarks},
     {.name = "pair_timeout",
      .syntax = "SECONDS",
      .help = "leave out a rank that does not respond in time",
      .example = "-pair_timeout 5",
      .details = "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
                 "measured, and the run ends with exit status 3. A rank that waits for it within an exchange "
-                "is left out, too, and if that is rank 0, the run is aborted with exit status 5. So is a "
+                "is also left out, and if that is rank 0, the run is aborted with exit status 5. So is a "
                 "start that takes {start_timeout_factor} times as long. 0: wait forever.",
      .field = at<&Options::fabric, &FabricOptions::timeout_seconds>,
      .range = real(0, 1e6),
-     .used_by = &in_rounds,
+     .used_by = &round_benchmarks,
      .early = true},
 };
 
@@ -1562,7 +1573,7 @@ constexpr Option memory_rows[] = {
                 "the rank of the launch modulo that number.",
      .field = shown_by<shown_gpu>,
      .apply = set_gpu,
-     .used_by = &of_gpus,
+     .used_by = &memory_benchmarks,
      .check = check_gpu},
     {.name = "gpu_check",
      .help = "check that the MPI handles GPU memory",
@@ -1571,14 +1582,14 @@ constexpr Option memory_rows[] = {
                 "change, because its first message would crash; so is one that does not report it. Calls "
                 "that Open MPI does not support on GPUs have a failure row. trust: everything is run.",
      .field = at<&Options::memory, &MemoryChoice::check>,
-     .used_by = &of_gpus,
+     .used_by = &memory_benchmarks,
      .check = check_gpu},
     {.name = "load",
      .help = "where benchmarks with overlap compute",
      .example = "-memory cuda -load device Ibcast",
      .details = "device: on the GPU of the rank, which -memory or -gpu chooses. CUDA only.",
      .field = at<&Options::memory, &MemoryChoice::load>,
-     .used_by = &overlapped,
+     .used_by = &overlap_benchmarks,
      .check = check_load},
 };
 
@@ -1591,7 +1602,7 @@ constexpr Option own_rows[] = {
          "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes that "
          "share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
      .field = at<&Options::window_kind>,
-     .used_by = &in_any_window},
+     .used_by = &window_kind_benchmarks},
     {.name = "sync_mode",
      .syntax = "MODE",
      .default_text = "by benchmark",
@@ -1601,7 +1612,7 @@ constexpr Option own_rows[] = {
                 "lock held around the sample. In aggregate mode: once for all transfers of a sample. "
                 "standard: as each benchmark is defined.",
      .field = at<&Options::sync_mode>,
-     .used_by = &on_windows,
+     .used_by = &window_benchmarks,
      .check = check_sync_mode,
      .banner = "Completion of transfers"},
     {.name = "send_mode",
@@ -1611,7 +1622,7 @@ constexpr Option own_rows[] = {
                 "receive has started. buffered: MPI_Bsend, MPI_Ibsend; the buffer counts toward -mem. "
                 "Benchmarks that cannot use a mode have a failure row with the reason.",
      .field = at<&Options::send_mode>,
-     .used_by = &with_send_modes,
+     .used_by = &send_mode_benchmarks,
      .banner = "Sends"},
     {.name = "layout",
      .syntax = "LAYOUT",
@@ -1623,7 +1634,7 @@ constexpr Option own_rows[] = {
                 "cannot have gaps have a failure row with the reason.",
      .field = shown_by<shown_layout>,
      .apply = set_layout,
-     .used_by = &with_gaps,
+     .used_by = &layout_benchmarks,
      .check = check_layout,
      .banner = "Messages"},
     {.name = "progress",
@@ -1635,7 +1646,7 @@ constexpr Option own_rows[] = {
                 "inside MPI calls.",
      .field = at<&Options::progress>,
      .range = whole(0, 1000000),
-     .used_by = &overlapped},
+     .used_by = &overlap_benchmarks},
     {.name = "info",
      .syntax = "KEY=VALUE",
      .help = "give MPI a hint for windows and files",
@@ -1643,7 +1654,7 @@ constexpr Option own_rows[] = {
      .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
      .field = shown_by<shown_info>,
      .apply = add_info,
-     .used_by = &with_hints},
+     .used_by = &hint_benchmarks},
     {.name = "file",
      .syntax = "PATH",
      .help = "IMB-IO: folder or name of the files",
@@ -1656,7 +1667,7 @@ constexpr Option own_rows[] = {
          "_g "
          "and the group, files of single processes in _ and the rank. All are deleted, however the run ends.",
      .apply = set_file,
-     .used_by = &on_files},
+     .used_by = &file_benchmarks},
     {.name = "fsync",
      .help = "IMB-IO: when writes reach storage",
      .example = "-fsync never",
@@ -1664,7 +1675,7 @@ constexpr Option own_rows[] = {
          "standard: MPI_File_sync, MPI_Barrier and MPI_File_sync complete each write, in aggregate mode all "
          "writes together. never: MPI_Barrier only; this measures writes to the page cache, not to storage.",
      .field = at<&Options::file_sync>,
-     .used_by = &on_files},
+     .used_by = &file_benchmarks},
     {.name = "reorder",
      .syntax = "N",
      .help = "IMB-IO: each rank reads what rank + N wrote",
@@ -1674,7 +1685,7 @@ constexpr Option own_rows[] = {
                 "pointer, the order of reading decides which rank reads what.",
      .field = at<&Options::reorder>,
      .range = whole(0, 1 << 30),
-     .used_by = &on_files,
+     .used_by = &file_benchmarks,
      .check = check_reorder},
     {.name = "check",
      .common = true,
@@ -1687,7 +1698,7 @@ constexpr Option own_rows[] = {
      .field = at<&Options::check>},
     {.name = "strict",
      .syntax = "on|off",
-     .help = "exit status 3 for rows beyond -mem, -time or -budget, too",
+     .help = "exit status 3 also for rows beyond -mem, -time or -budget",
      .example = "-strict on",
      .details = "Such a row names its limit. Without -strict the exit status stays 0, as IMB's does.",
      .field = at<&Options::strict>,
@@ -1707,7 +1718,7 @@ constexpr Option own_rows[] = {
      .example = "-passes 20",
      .details = "Each pass measures one short sample of every row, between two probes of the machine. Tables "
                 "follow at the end, with a column +-[%]: half of the 95 % interval of the median. The probes "
-                "detect changes of the machine's speed; times are those of its fastest state. With "
+                "detect changes of the machine's speed; times come from its fastest state. With "
                 "-precision or -budget, N is the maximum.",
      .field = at<&Options::passes, &Passes::most>,
      .range = whole(1, 1000000)},
@@ -1720,7 +1731,7 @@ constexpr Option own_rows[] = {
                 "{default_budget} seconds. See -passes.",
      .field = at<&Options::passes, &Passes::precision>,
      .range = real(0.001, 100, 100),
-     .used_by = &grouped,
+     .used_by = &grouped_benchmarks,
      .imply = imply_budget},
     {.name = "budget",
      .syntax = "SECONDS",
@@ -1742,7 +1753,7 @@ constexpr Option own_rows[] = {
          "passes.",
      .recorded = false,
      .apply = read_variants,
-     .used_by = &grouped,
+     .used_by = &grouped_benchmarks,
      .imply = imply_passes},
     {.name = "turns",
      .syntax = "PARTS,HOST:PORT,TOKEN",
@@ -1754,7 +1765,7 @@ constexpr Option own_rows[] = {
                 "aggregate mode are measured in one segment. In passes a segment has one or more samples.",
      .field = shown_by<shown_turns>,
      .apply = set_interleaving,
-     .used_by = &grouped},
+     .used_by = &grouped_benchmarks},
     {.name = "set",
      .syntax = "NAME=VALUE",
      .help = "set a parameter of IMB_settings.h; @FILE: set several",

@@ -18,10 +18,10 @@ std::string_view strip_multi_prefix(std::string_view name) {
   return has_multi_prefix(name) ? name.substr(multi_prefix.size()) : name;
 }
 
-std::optional<Selected> find(const Program& program, std::string_view name) {
+std::optional<SelectedBenchmark> find(const Program& program, std::string_view name) {
   const Spec* const spec = find_benchmark(program, name);
   if (spec == nullptr) return std::nullopt;
-  return Selected{static_cast<int>(spec - program.catalog.data()), has_multi_prefix(name)};
+  return SelectedBenchmark{static_cast<int>(spec - program.catalog.data()), has_multi_prefix(name)};
 }
 
 /// The other executable that has this benchmark, or an empty string.
@@ -59,8 +59,8 @@ class Selector {
   Selector(const Program& program, std::vector<std::string>* ignored)
       : program_(program), ignored_(ignored) {}
 
-  std::vector<Selected> resolve(const std::vector<NamedBenchmark>& names) const {
-    std::vector<Selected> resolved;
+  std::vector<SelectedBenchmark> resolve(const std::vector<NamedBenchmark>& names) const {
+    std::vector<SelectedBenchmark> resolved;
     for (const NamedBenchmark& name : names) {
       if (const auto selected = find(program_, name.text)) {
         resolved.push_back(*selected);
@@ -78,15 +78,15 @@ class Selector {
   std::vector<std::string>* ignored_;
 };
 
-void add(std::vector<Selected>& selection, const Selected& selected) {
-  const bool present = std::ranges::any_of(selection, [&](const Selected& other) {
+void add(std::vector<SelectedBenchmark>& selection, const SelectedBenchmark& selected) {
+  const bool present = std::ranges::any_of(selection, [&](const SelectedBenchmark& other) {
     return other.index == selected.index && other.multi == selected.multi;
   });
   if (!present) selection.push_back(selected);
 }
 
-std::vector<Selected> default_selection(const Program& program) {
-  std::vector<Selected> selection;
+std::vector<SelectedBenchmark> default_selection(const Program& program) {
+  std::vector<SelectedBenchmark> selection;
   for (std::size_t index = 0; index < program.catalog.size(); ++index) {
     if (program.catalog[index].in_default_list)
       selection.push_back({.index = static_cast<int>(index), .by_default = true});
@@ -119,16 +119,16 @@ std::string_view nearest_benchmark(const Program& program, std::string_view word
   return nearest(strip_multi_prefix(word), names);
 }
 
-std::vector<Selected> select_benchmarks(const Program& program, const NameLists& lists,
-                                        std::vector<std::string>* ignored) {
+std::vector<SelectedBenchmark> select_benchmarks(const Program& program, const NameLists& lists,
+                                                 std::vector<std::string>* ignored) {
   const Selector selector(program, ignored);
-  std::vector<Selected> selection;
-  for (const Selected& selected : selector.resolve(lists.named)) add(selection, selected);
+  std::vector<SelectedBenchmark> selection;
+  for (const SelectedBenchmark& selected : selector.resolve(lists.named)) add(selection, selected);
   if (!lists.named.empty() && selection.empty()) throw UsageError(unknown(program, lists.named.front()));
   if (lists.named.empty()) selection = default_selection(program);
-  for (const Selected& selected : selector.resolve(lists.included)) add(selection, selected);
-  for (const Selected& selected : selector.resolve(lists.excluded)) {
-    std::erase_if(selection, [&](const Selected& other) {
+  for (const SelectedBenchmark& selected : selector.resolve(lists.included)) add(selection, selected);
+  for (const SelectedBenchmark& selected : selector.resolve(lists.excluded)) {
+    std::erase_if(selection, [&](const SelectedBenchmark& other) {
       // NAME excludes NAME and Multi-NAME.
       return other.index == selected.index && (other.multi || !selected.multi);
     });

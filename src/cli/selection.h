@@ -26,10 +26,10 @@ void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const s
 
 /// The benchmarks that run. Throws UsageError for unknown names. If `ignored` is given, it gets the messages
 /// about unknown names instead, unless all names are unknown.
-std::vector<Selected> select_benchmarks(const Program& program, const NameLists& lists,
-                                        std::vector<std::string>* ignored);
+std::vector<SelectedBenchmark> select_benchmarks(const Program& program, const NameLists& lists,
+                                                 std::vector<std::string>* ignored);
 
-/// The benchmark of this name, in any case and with or without Multi-; nullptr where there is none.
+/// The benchmark of this name, in any case and with or without Multi-, or nullptr.
 const Spec* find_benchmark(const Program& program, std::string_view name);
 
 /// The name in the catalog of which `word` may be a misspelling, or an empty string.

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "model/names.h"
 #include "model/options.h"
-#include "model/words.h"
 
 namespace openimb {
 
@@ -70,13 +70,13 @@ const auto& choice(const Rows& rows, WordOf word_of, std::string_view text) {
 std::size_t choice(std::span<const char* const> words, std::string_view text);
 
 /// The value of an enumeration whose word is `text`.
-template <Worded Enum>
+template <Named Enum>
 Enum choice(std::string_view text) {
   // The guide's table spells the values of ITER_POLICY as C names.
   if constexpr (std::is_same_v<Enum, IterationPolicy>) {
     if (same_name(text.substr(0, 6), "imode_")) text.remove_prefix(6);
   }
-  return static_cast<Enum>(choice(words_of<Enum>, text));
+  return static_cast<Enum>(choice(names_of<Enum>, text));
 }
 
 /// "a, b or c".

@@ -19,11 +19,11 @@ void Gate::open() {
 }
 
 // By dissemination, as dissemination_barrier().
-Gate::Agreed Gate::agree(bool late) {
+Gate::Agreement Gate::agree(bool late) {
   constexpr int gate_tag = 31002;
-  Agreed mine{.latest = clock_.common_time(clock_.now()), .needed = needed_, .late = late ? 1.0 : 0.0};
+  Agreement mine{.latest = clock_.common_time(clock_.now()), .needed = needed_, .late = late ? 1.0 : 0.0};
   for (int distance = 1; distance < ranks_; distance *= 2) {
-    Agreed other;
+    Agreement other;
     MPI_Sendrecv(&mine, 3, MPI_DOUBLE, (rank_ + distance) % ranks_, gate_tag, &other, 3, MPI_DOUBLE,
                  (rank_ - distance + ranks_) % ranks_, gate_tag, comm_, MPI_STATUS_IGNORE);
     mine.latest = std::max(mine.latest, other.latest);
@@ -38,7 +38,7 @@ Gate::Agreed Gate::agree(bool late) {
 void Gate::wait(double* stamps) {
   const bool late = !first_ && is_late(stamps - stamps_each, clock_.tolerance());
   first_ = false;
-  const Agreed agreed = agree(late);
+  const Agreement agreed = agree(late);
   const double delay = delay_of(arrival_, rank_, ranks_, repetition_++);
   stamps[0] = clock_.reading_at(agreed.latest + slack_.seconds() + delay);
   clock_.wait_until(stamps[0]);

@@ -21,18 +21,18 @@ class Gate {
   void set_arrival(const Arrival& arrival) { arrival_ = arrival; }
   /// Before the first of some repetitions.
   void open();
-  /// Waits for the start of a repetition. `stamps`: room for those of it (session/batch.h); before them are
-  /// those of its predecessor. Sets the first one.
+  /// Waits for the start of a repetition. `stamps`: room for its stamps (session/batch.h), after the stamps
+  /// of the previous repetition. Sets the first one.
   void wait(double* stamps);
 
  private:
-  /// Of which each rank gets the largest values of all.
-  struct Agreed {
+  /// Each rank gets the largest value of any rank.
+  struct Agreement {
     double latest = 0;  ///< common time at which a rank arrived at the gate
     double needed = 0;  ///< seconds from then to the end of the agreement before
     double late = 0;    ///< 1: a rank was late for the start before
   };
-  Agreed agree(bool late);
+  Agreement agree(bool late);
 
   const MPI_Comm comm_;
   const MpiClock& clock_;

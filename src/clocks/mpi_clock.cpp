@@ -29,13 +29,15 @@ std::int64_t system_nanoseconds() {
 
 }  // namespace
 
-MpiClock::MpiClock(const Communicator& world, Agreement& ranks, bool shares, Now clock)
+MpiClock::MpiClock(const Communicator& world, ProcessGroup& ranks, bool shares, ClockFunction clock)
     : comm_(Communicator::duplicate(world.handle())), ranks_(ranks), now_(clock), base_(clock()) {
   tick_ = ranks_.largest(measured_tick(clock));
   find_hosts(shares);
 }
 
-double MpiClock::of_system() const { return static_cast<double>(system_nanoseconds() - system_base_) * 1e-9; }
+double MpiClock::system_time() const {
+  return static_cast<double>(system_nanoseconds() - system_base_) * 1e-9;
+}
 
 void MpiClock::find_hosts(bool shares) {
 #ifdef OPENIMB_SMPI  // all simulated hosts have one system
@@ -82,26 +84,26 @@ bool MpiClock::synchronize() {
   return same;
 }
 
-// From the root outwards, in as many rounds as the tree is deep. False where this rank's clock, or that of
-// its reference, was set.
+// From the root outwards, in as many rounds as the tree is deep. False if this rank's clock or its
+// reference's clock was set.
 bool MpiClock::compare_all() {
   bool same = true;
   const int count = static_cast<int>(leaders_.size());
-  if (index_ == 0) past_ = onwards_ = ClockMap{.until = own()};
+  if (index_ == 0) past_ = onwards_ = ClockMap{.until = own_time()};
   if (index_ >= 0) {
     for (int stride = first_stride(count); stride > 0; stride /= 2) {
-      if (index_ % (2 * stride) == stride) same = ask(index_ - stride);
-      if (index_ % (2 * stride) == 0 && index_ + stride < count) answer(index_ + stride);
+      if (index_ % (2 * stride) == stride) same = exchange_with_parent(index_ - stride);
+      if (index_ % (2 * stride) == 0 && index_ + stride < count) exchange_with_child(index_ + stride);
     }
   }
   return compare_on_host() && same;
 }
 
 MpiClock::Maps MpiClock::maps_through(const OffsetHistory& history, const Maps& reference) const {
-  return {history.between().then(reference.past), history.onwards().then(reference.onwards)};
+  return {history.past_map().then(reference.past), history.later_map().then(reference.onwards)};
 }
 
-bool MpiClock::ask(int index) {
+bool MpiClock::exchange_with_parent(int index) {
   Maps reference;
   const OffsetBounds bounds = exchange(index, true, false, &reference);
   narrowest_ = std::min(narrowest_, bounds.width());
@@ -112,7 +114,7 @@ bool MpiClock::ask(int index) {
   return same;
 }
 
-void MpiClock::answer(int index) {
+void MpiClock::exchange_with_child(int index) {
   Maps mine{past_, onwards_};
   exchange(index, false, false, &mine);
 }
@@ -127,7 +129,7 @@ OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, Maps*
   constexpr int length = 15;
   static_assert(sizeof(Message) == length * sizeof(double));
   const int partner = leaders_[static_cast<std::size_t>(index)];
-  const auto stamp = [&] { return in_common_time ? common_time(now()) : own(); };
+  const auto stamp = [&] { return in_common_time ? common_time(now()) : own_time(); };
   const auto send = [&](const Message& message) {
     MPI_Send(&message, length, MPI_DOUBLE, partner, clock_tag, comm_.handle());
     ++messages_;
@@ -159,30 +161,30 @@ OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, Maps*
   return bounds;
 }
 
-// No messages but the map from the system's clock to the common time.
+// The only message is the map from the system's clock to the common time.
 bool MpiClock::compare_on_host() {
   if (!host_.contains_me()) return true;
   const bool leads = index_ >= 0;
   OffsetBounds bounds;
   for (int i = 0; i < readings; ++i) {
-    const double before = leads ? of_system() : own();
-    const double between = leads ? own() : of_system();
-    bounds.include(before, between, between, leads ? of_system() : own());
+    const double before = leads ? system_time() : own_time();
+    const double between = leads ? own_time() : system_time();
+    bounds.include(before, between, between, leads ? system_time() : own_time());
   }
   const bool same = system_.add(bounds.widened(tick_));
-  Maps of_host;
-  if (leads) of_host = maps_through(system_, {past_, onwards_});
-  MPI_Bcast(&of_host, 12, MPI_DOUBLE, 0, host_.handle());
+  Maps host_maps;
+  if (leads) host_maps = maps_through(system_, {past_, onwards_});
+  MPI_Bcast(&host_maps, 12, MPI_DOUBLE, 0, host_.handle());
   if (!leads) {
-    const Maps mine = maps_through(system_, of_host);
+    const Maps mine = maps_through(system_, host_maps);
     past_ = mine.past;
     onwards_ = mine.onwards;
   }
   return same;
 }
 
-// The difference of common times between leaders that are no neighbors in the tree; -1 where this rank has no
-// such one.
+// The difference of common times between leaders that are not neighbors in the tree; -1 if this rank has no
+// such partner.
 double MpiClock::compare_off_tree() {
   if (index_ < 0) return -1;
   const auto partner = partner_off_tree(index_, static_cast<int>(leaders_.size()));

@@ -14,16 +14,17 @@
 #include "clocks/offset.h"
 #include "clocks/waiting.h"
 #include "mpi/world.h"
-#include "session/agreement.h"
 #include "session/common_clock.h"
+#include "session/process_group.h"
 
 namespace openimb {
 
 class MpiClock final : public CommonClock {
  public:
-  using Now = double (*)();
+  using ClockFunction = double (*)();
   /// Collective over the ranks of `world`. `shares`: whether ranks may share the operating system's clock.
-  MpiClock(const Communicator& world, Agreement& ranks, bool shares = true, Now clock = MPI_Wtime);
+  MpiClock(const Communicator& world, ProcessGroup& ranks, bool shares = true,
+           ClockFunction clock = MPI_Wtime);
 
   bool synchronize() override;
   double age() const override { return begun_ ? now() - last_ : std::numeric_limits<double>::infinity(); }
@@ -51,20 +52,20 @@ class MpiClock final : public CommonClock {
   struct Maps {
     ClockMap past, onwards;
   };
-  double own() const { return now_() - base_; }
-  double of_system() const;
+  double own_time() const { return now_() - base_; }
+  double system_time() const;
   void find_hosts(bool shares);
   bool compare_all();
   Maps maps_through(const OffsetHistory& history, const Maps& reference) const;
-  bool ask(int index);
-  void answer(int index);
+  bool exchange_with_parent(int index);
+  void exchange_with_child(int index);
   bool compare_on_host();
   double compare_off_tree();
   OffsetBounds exchange(int partner, bool asks, bool in_common_time, Maps* reference);
 
   const Communicator comm_;
-  Agreement& ranks_;
-  const Now now_;
+  ProcessGroup& ranks_;
+  const ClockFunction now_;
   double base_ = 0;
   double tick_ = 0;
   Communicator host_;  ///< ranks that read the same clock of the system; null: this rank alone

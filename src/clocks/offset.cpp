@@ -128,8 +128,8 @@ std::optional<OffsetHistory::Range> OffsetHistory::offsets_at(double time) const
 }
 
 // What is possible at a time is convex over time, so that the error is largest at one of the ends.
-ClockMap OffsetHistory::between() const {
-  const ClockMap last = onwards();
+ClockMap OffsetHistory::past_map() const {
+  const ClockMap last = later_map();
   if (bounds_.size() < 2) return last;
   const double from = bounds_[bounds_.size() - 2].at, until = bounds_.back().at;
   const Range first = offsets_at(from).value(), second = offsets_at(until).value();
@@ -141,7 +141,7 @@ ClockMap OffsetHistory::between() const {
   return map;
 }
 
-ClockMap OffsetHistory::onwards() const {
+ClockMap OffsetHistory::later_map() const {
   const double from = bounds_.back().at;
   const Range now = offsets_at(from).value(), drift = drifts().value();
   return {.from = from,

@@ -26,9 +26,9 @@ struct OffsetBounds {
   OffsetBounds widened(double ticks) const { return {at, least - ticks, most + ticks}; }
 };
 
-/// From times of one clock to those of another one: time - (offset + drift * (time - from)). `bound`: the
-/// largest error up to the time `until`; after that it grows by `growth` per second. All times are of the
-/// clock that is mapped.
+/// Maps times of one clock to times of another one: time - (offset + drift * (time - from)). `bound`: the
+/// largest error up to the time `until`; after that it grows by `growth` per second. All members are times of
+/// the clock that is mapped.
 struct ClockMap {
   double from = 0;
   double offset = 0;
@@ -52,9 +52,9 @@ class OffsetHistory {
   bool add(const OffsetBounds& bounds);
   bool empty() const { return bounds_.empty(); }
   /// From the last two times of exchanges: valid between them.
-  ClockMap between() const;
+  ClockMap past_map() const;
   /// From the last exchanges on.
-  ClockMap onwards() const;
+  ClockMap later_map() const;
 
  private:
   struct Range {

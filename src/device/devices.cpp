@@ -7,7 +7,7 @@ namespace openimb {
 
 namespace {
 
-LibraryNames names_of(GpuApi api) {
+LibraryNames library_names(GpuApi api) {
   static constexpr const char* cuda[] = {"libcuda.so.1"};
   static constexpr const char* cuda_windows[] = {"nvcuda.dll"};
   static constexpr const char* hip[] = {"libamdhip64.so.6", "libamdhip64.so.7", "libamdhip64.so.5",
@@ -20,11 +20,12 @@ LibraryNames names_of(GpuApi api) {
 }  // namespace
 
 int count_devices(GpuApi api) {
-  return api == GpuApi::cuda ? count_cuda_devices(names_of(api)) : count_hip_devices(names_of(api));
+  return api == GpuApi::cuda ? count_cuda_devices(library_names(api)) : count_hip_devices(library_names(api));
 }
 
 std::unique_ptr<Device> open_device(GpuApi api, int index) {
-  return api == GpuApi::cuda ? open_cuda_device(names_of(api), index) : open_hip_device(names_of(api), index);
+  return api == GpuApi::cuda ? open_cuda_device(library_names(api), index)
+                             : open_hip_device(library_names(api), index);
 }
 
 }  // namespace openimb

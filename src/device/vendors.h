@@ -1,5 +1,5 @@
 // GPUs through one vendor's driver, from a library with one of `names`: devices.cpp passes the real names,
-// unit tests those of fakes.
+// unit tests the names of fakes.
 #pragma once
 
 #include <memory>

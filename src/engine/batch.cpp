@@ -19,12 +19,12 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
   if (!takes_part() && !exposes()) return 0;
   BufferCheck check(spec_, setup(), hooks_);
   std::int64_t defects = 0;
-  Moving iterations(plan());
+  MovingIterations iterations(plan());
   synchronize();  // earlier transfers have arrived
   for (std::int64_t done = 0; done < repetitions;) {
     const bool together = setup().aggregate;
     const std::int64_t round = together ? std::min(setup().buffers.geometry.sections, repetitions - done) : 1;
-    defects += check_round(check, together ? Moving(plan()) : iterations, done, round);
+    defects += check_round(check, together ? MovingIterations(plan()) : iterations, done, round);
     for (std::int64_t i = 0; i < round; ++i) iterations.advance();
     done += round;
   }
@@ -40,13 +40,13 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
 }
 
 // Under passive targets, a rank must hold a lock on its own window before its loads and stores are consistent
-// with those of other ranks. Fences make them so without a lock.
-void BufferBatch::access_own_memory(const std::function<void()>& use) const {
+// with the other ranks'. Fences make them so without a lock.
+void BufferBatch::access_own_memory(const std::function<void()>& function) const {
   if (exposes() && uses_locks(spec_, setup().window.sync)) {
     const LockOne own(setup().group.me.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);
-    use();
+    function();
   } else {
-    use();
+    function();
   }
 }
 
@@ -54,10 +54,10 @@ void BufferBatch::synchronize() const {
   if (exposes()) setup().group.barrier(setup().group.control);
 }
 
-std::int64_t BufferBatch::check_round(BufferCheck& check, const Moving& first, std::int64_t done,
+std::int64_t BufferBatch::check_round(BufferCheck& check, const MovingIterations& first, std::int64_t done,
                                       std::int64_t round) {
   std::vector<CheckedRepetition> repetitions;
-  Moving iterations = first;
+  MovingIterations iterations = first;
   for (std::int64_t i = 0; i < round; ++i, iterations.advance()) {
     repetitions.push_back({done + i, iterations.current().slot, iterations.current().root});
   }

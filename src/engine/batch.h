@@ -39,7 +39,7 @@ struct BatchRun {
   Timing timing;
   std::span<double> repetition_seconds;
   const Setup& setup;
-  ControlBarrier between() const { return {setup.group.barrier, setup.group.control}; }
+  ControlBarrier control_barrier() const { return {setup.group.barrier, setup.group.control}; }
 };
 
 /// Which loops are compiled for a step, and what changes from one repetition to the next in them.
@@ -71,9 +71,9 @@ OPENIMB_NOINLINE double run_loop(const StepContext& context, const IterationPlan
   const Iterations<true, loops.root, loops.offset> moving(plan);
   if constexpr (loops.synchronized) {
     if (request.timing == Timing::synchronized) {
-      return drive<Step, Clock>(context, moving, request.repetitions,
-                                Synchronized<Clock, ControlBarrier>{repetition_seconds, request.between()},
-                                view...);
+      return drive<Step, Clock>(
+          context, moving, request.repetitions,
+          SyncTimer<Clock, ControlBarrier>{repetition_seconds, request.control_barrier()}, view...);
     }
   }
   if constexpr (loops.gated) {
@@ -81,15 +81,15 @@ OPENIMB_NOINLINE double run_loop(const StepContext& context, const IterationPlan
       Gate* const gate = request.setup.group.gate;
       gate->open();
       return drive<Step, Clock>(context, moving, request.repetitions,
-                                Gated<Clock, Gate>{repetition_seconds, gate}, view...);
+                                GateTimer<Clock, Gate>{repetition_seconds, gate}, view...);
     }
   }
   const auto timed = [&]<bool aggregate>(const auto& iterations, std::bool_constant<aggregate>) {
     if (request.timing == Timing::total) {
-      return drive<Step, Clock, aggregate>(context, iterations, request.repetitions, Total{}, view...);
+      return drive<Step, Clock, aggregate>(context, iterations, request.repetitions, TotalTimer{}, view...);
     }
     return drive<Step, Clock, aggregate>(context, iterations, request.repetitions,
-                                         EveryRepetition<Clock>{repetition_seconds}, view...);
+                                         RepetitionTimer<Clock>{repetition_seconds}, view...);
   };
   const auto completed = [&](const auto& iterations) {
     if constexpr (loops.aggregate) {
@@ -124,12 +124,13 @@ class BufferBatch : public Batch {
   bool takes_part() const override { return takes_part_; }
 
  protected:
-  using Moving = Iterations<true, true>;
+  using MovingIterations = Iterations<true, true>;
 
   BufferBatch(const Spec& spec, const PatternHooks& hooks, std::unique_ptr<const Setup> setup);
   const Setup& setup() const { return *setup_; }
   IterationPlan plan() const {
-    IterationPlan plan = iteration_plan(*setup_, spec_.one_sided.exposed == Exposed::send, spec_.rooted);
+    IterationPlan plan =
+        iteration_plan(*setup_, spec_.one_sided.exposed == ExposedBuffer::send, spec_.rooted);
     if (spec_.random_partners) {
       plan.ranks = partner_rounds;
       plan.root_step = 1;
@@ -139,12 +140,13 @@ class BufferBatch : public Batch {
 
  private:
   /// Runs and completes the calls under test, from this iteration on.
-  virtual void repeat(Moving iterations, std::int64_t repetitions) = 0;
+  virtual void repeat(MovingIterations iterations, std::int64_t repetitions) = 0;
 
-  bool exposes() const { return spec_.one_sided.exposed != Exposed::nothing; }
-  void access_own_memory(const std::function<void()>& use) const;
+  bool exposes() const { return spec_.one_sided.exposed != ExposedBuffer::nothing; }
+  void access_own_memory(const std::function<void()>& function) const;
   void synchronize() const;
-  std::int64_t check_round(BufferCheck& check, const Moving& first, std::int64_t done, std::int64_t round);
+  std::int64_t check_round(BufferCheck& check, const MovingIterations& first, std::int64_t done,
+                           std::int64_t round);
 
   const Spec& spec_;
   const PatternHooks& hooks_;
@@ -180,7 +182,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   explicit BatchOf(std::unique_ptr<const Setup> given)
       : Base(Pattern::spec, hooks, std::move(given)), prepared_(Pattern::prepare(context(), plan())) {
     if constexpr (spec.one_sided.any_sync) {
-      if (in_sync()) synced_.emplace(context(), Pattern::traffic(setup().group.me));
+      if (uses_sync_loop()) synced_.emplace(context(), Pattern::traffic(setup().group.me));
     }
   }
 
@@ -201,8 +203,8 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
       const IterationPlan iterations = plan();
       return use_views([&](const auto&... view) {
         if (request.setup.device_load != nullptr) {
-          return drive_beside_device<Loop, WallClock>(step_context, Moving(iterations), repetitions, timing,
-                                                      repetition_seconds, request.between(),
+          return drive_beside_device<Loop, WallClock>(step_context, MovingIterations(iterations), repetitions,
+                                                      timing, repetition_seconds, request.control_barrier(),
                                                       {*request.setup.device_load, load}, view...);
         }
         const LoadContext<Context> loaded{step_context, plan_load(*request.setup.load, load)};
@@ -216,9 +218,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   using Base::context;
   using Base::plan;
   using Base::setup;
-  using Moving = typename Base::Moving;
+  using MovingIterations = typename Base::MovingIterations;
   static constexpr bool active = spec.access == Access::active_target;
-  bool in_sync() const { return has_sync_loop(spec, setup().window.sync); }
+  bool uses_sync_loop() const { return has_sync_loop(spec, setup().window.sync); }
 
   static constexpr Loops one_by_one{.synchronized = spec.kind == Kind::collective,
                                     .root = spec.rooted || spec.random_partners};
@@ -231,23 +233,23 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
                                        .synchronized = one_by_one.synchronized};
   static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};
 
-  /// Calls `use` with the form of the step that options ask for, its context, and views of what else the step
+  /// Calls `function` with the form of the step that options ask for, its context, and views of what else the step
   /// needs, within the epoch that it needs.
-  template <class Use>
-  auto apply_form(const Use& use) {
+  template <class Function>
+  auto apply_form(const Function& function) {
     const Setup& point_setup = setup();
     const Context& step_context = context();
     if constexpr (spec.one_sided.any_sync) {
-      if (in_sync()) {
+      if (uses_sync_loop()) {
         return apply_sync_loop<typename Pattern::Move, active>(
             point_setup.window.sync, step_context.win,
-            [&]<class Step>(Step) { return use(Form<Step, in_sync_loops>{}, synced_->context()); });
+            [&]<class Step>(Step) { return function(Form<Step, in_sync_loops>{}, synced_->context()); });
       }
     }
     if constexpr (spec.send_modes.any) {
       if (point_setup.send_mode != SendMode::standard) {
         return apply_send_loop<Pattern>(point_setup.send_mode, [&]<class Step>(Step) {
-          return use(Form<Step, send_loops>{}, step_context);
+          return function(Form<Step, send_loops>{}, step_context);
         });
       }
     }
@@ -255,25 +257,25 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
       [[maybe_unused]] const auto epoch = Pattern::epoch(context());
       if constexpr (spec.one_sided.any_sync && !active) {
         if (point_setup.window.sync == SyncMode::flush_local) {
-          return use(Form<typename Pattern::LocalLoop, all_loops>{}, step_context, prepared...);
+          return function(Form<typename Pattern::LocalLoop, all_loops>{}, step_context, prepared...);
         }
       }
-      return use(Form<Loop, all_loops>{}, step_context, prepared...);
+      return function(Form<Loop, all_loops>{}, step_context, prepared...);
     });
   }
 
-  /// Calls `use` with a view of what `prepare` made, if anything.
-  template <class Use>
-  auto use_views(const Use& use) {
+  /// Calls `function` with a view of what `prepare` made, if anything.
+  template <class Function>
+  auto use_views(const Function& function) {
     if constexpr (Prepares<Pattern>) {
       static_assert(std::is_trivially_copyable_v<decltype(prepared_.view())>);
-      return use(prepared_.view());
+      return function(prepared_.view());
     } else {
-      return use();
+      return function();
     }
   }
 
-  void repeat(Moving iterations, std::int64_t repetitions) override {
+  void repeat(MovingIterations iterations, std::int64_t repetitions) override {
     apply_form(
         [&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
           repeat_steps<Step>(step_context, iterations, repetitions, view...);
@@ -281,8 +283,8 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   }
 
   decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const IterationPlan&>())) prepared_;
-  struct NotSynced {};
-  std::conditional_t<spec.one_sided.any_sync, std::optional<Synchronizer<Context>>, NotSynced> synced_;
+  struct NoSync {};
+  std::conditional_t<spec.one_sided.any_sync, std::optional<Synchronizer<Context>>, NoSync> synced_;
 };
 
 template <class BatchType>

@@ -57,13 +57,14 @@ struct Buffers {
 
   /// Makes room for `wanted` and the guards, except in the buffer that `elsewhere` names: MPI allocates that
   /// memory. Throws std::bad_alloc.
-  void ensure(const Capacity& wanted, Exposed elsewhere, std::int64_t alignment) {
+  void ensure(const Capacity& wanted, ExposedBuffer elsewhere, std::int64_t alignment) {
     const auto grow = [alignment](Buffer& buffer, std::int64_t bytes, std::int64_t& filled_bytes) {
       if (!buffer.holds(bytes)) filled_bytes = 0;
       buffer.ensure(bytes, alignment);
     };
-    if (elsewhere != Exposed::send) grow(send, plus(wanted.send, Content::guard), filled.send);
-    if (elsewhere != Exposed::receive) grow(receive, plus(wanted.receive, Content::guard), filled.receive);
+    if (elsewhere != ExposedBuffer::send) grow(send, plus(wanted.send, Content::guard), filled.send);
+    if (elsewhere != ExposedBuffer::receive)
+      grow(receive, plus(wanted.receive, Content::guard), filled.receive);
   }
 };
 

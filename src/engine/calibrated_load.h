@@ -28,7 +28,7 @@ class CalibratedLoad final : public Load {
   Computation computation_;
 };
 
-/// The load of the CPU and, with -load device, that of the GPU, which the session then uses.
+/// The load of the CPU and, with -load device, the load of the GPU, which the session then uses.
 class Loads {
  public:
   /// `device`: null without -load device; otherwise a device whose load is prepared.

@@ -9,7 +9,7 @@ namespace openimb {
 
 /// The base of a load `Self`, which has compute(units). A `Clock` has now().
 template <class Self>
-class Calibrated {
+class Calibration {
  public:
   /// How much longer a load of `seconds` takes now than when it was calibrated, as a share of that time.
   template <class Clock>

@@ -1,5 +1,5 @@
 // -check of benchmarks on buffers: arms the buffers before repetitions and compares them afterwards, byte for
-// byte, in chunks. Nothing here is timed.
+// byte, in chunks. This code is never timed.
 #pragma once
 
 #include <cstdint>

@@ -23,11 +23,11 @@ std::uint16_t sixteen_bit(double value, int exponent_bits) {
   return static_cast<std::uint16_t>(exponent << 10 | ((bits >> 13) & 0x3FF));
 }
 
-// Calls `use` with a function that stores a number as the element type at an address.
-template <class Use>
-void use_store(DataType type, Use use) {
+// Calls `function` with a function that stores a number as the element type at an address.
+template <class Function>
+void use_store(DataType type, Function function) {
   const auto plain = [&]<class T>(T) {
-    use([](std::byte* at, double value) {
+    function([](std::byte* at, double value) {
       T typed;
       if constexpr (std::is_integral_v<T>) {
         // An integer wraps around; a double that does not fit is undefined behavior.
@@ -51,7 +51,7 @@ void use_store(DataType type, Use use) {
     case DataType::float16:
     case DataType::bfloat16: {
       const int exponent_bits = type == DataType::float16 ? 5 : 8;
-      return use([exponent_bits](std::byte* at, double value) {
+      return function([exponent_bits](std::byte* at, double value) {
         const std::uint16_t bits = sixteen_bit(value, exponent_bits);
         std::memcpy(at, &bits, sizeof bits);
       });
@@ -86,7 +86,7 @@ int message_value(int rank, std::int64_t index, DataType type) {
 }
 
 // Each of these eight bytes that is Content::armed becomes 0xFF.
-constexpr std::uint64_t never_armed(std::uint64_t word) {
+constexpr std::uint64_t replace_armed_bytes(std::uint64_t word) {
   constexpr std::uint64_t ones = 0x0101010101010101, low_bits = 0x7F * ones;
   const std::uint64_t other = word ^ (std::to_integer<std::uint64_t>(Content::armed) * ones);
   const std::uint64_t equal =
@@ -98,7 +98,7 @@ constexpr std::uint64_t never_armed(std::uint64_t word) {
 void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count, std::int64_t stride) {
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t place = (first + i) % word_size, some = std::min(count - i, word_size - place);
-    const std::uint64_t values = never_armed(mixed(rank, (first + i) / word_size));
+    const std::uint64_t values = replace_armed_bytes(mixed(rank, (first + i) / word_size));
     const std::array<std::byte, word_size> bytes = bytes_of(values >> (8 * place));
     if (stride == 1 && some == word_size) {
       std::memcpy(at + i, bytes.data(), word_size);

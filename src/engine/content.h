@@ -73,13 +73,13 @@ class Content {
   mutable int summed_ = 0;
 };
 
-/// Divides `bytes` bytes into chunks of at most the size of `memory`, and calls use(begin, chunk) for each;
+/// Divides `bytes` bytes into chunks of at most the size of `memory`, and calls function(begin, chunk) for each;
 /// all chunks are in `memory`.
-template <class Use>
-void for_each_chunk(std::span<std::byte> memory, std::int64_t bytes, const Use& use) {
+template <class Function>
+void for_each_chunk(std::span<std::byte> memory, std::int64_t bytes, const Function& function) {
   const auto most = static_cast<std::int64_t>(memory.size());
   for (std::int64_t begin = 0; begin < bytes; begin += most) {
-    use(begin, memory.first(static_cast<std::size_t>(std::min(most, bytes - begin))));
+    function(begin, memory.first(static_cast<std::size_t>(std::min(most, bytes - begin))));
   }
 }
 

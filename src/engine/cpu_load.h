@@ -12,7 +12,7 @@
 
 namespace openimb {
 
-class CpuLoad : public Calibrated<CpuLoad> {
+class CpuLoad : public Calibration<CpuLoad> {
  public:
   static constexpr int size = 100;
   static constexpr double operations_per_unit = 2.0 * size;

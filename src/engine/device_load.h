@@ -9,7 +9,7 @@
 
 namespace openimb {
 
-class DeviceLoad : public Calibrated<DeviceLoad> {
+class DeviceLoad : public Calibration<DeviceLoad> {
  public:
   /// `device`: its load must be prepared.
   explicit DeviceLoad(Device& device) : device_(device) {}

@@ -14,7 +14,7 @@ struct Setup;
 struct Entry {
   const Spec* spec;
   std::unique_ptr<Batch> (*make)(std::unique_ptr<const Setup>);        ///< null where spec->unavailable
-  std::unique_ptr<Batch> (*make_large)(std::unique_ptr<const Setup>);  ///< null without large counts, too
+  std::unique_ptr<Batch> (*make_large)(std::unique_ptr<const Setup>);  ///< also null without large counts
 };
 
 }  // namespace openimb

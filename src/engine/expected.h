@@ -33,8 +33,8 @@ struct GroupRank {
   int step() const { return stride > 0 ? stride : 1; }
 };
 
-/// `count` elements at `receive_at` in the receive buffer must equal those at `send_at` in `rank`'s send
-/// buffer or, where `summed` is above 0, the sum of those of ranks 0 to summed - 1. `added`: plus what the
+/// `count` elements at `receive_at` in the receive buffer must equal the elements at `send_at` in `rank`'s
+/// send buffer or, if `summed` is above 0, their sum over ranks 0 to summed - 1. `added`: plus what the
 /// receive buffer held before. All offsets are in base elements.
 struct Piece {
   int rank = 0;

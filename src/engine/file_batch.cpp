@@ -37,7 +37,7 @@ void FileBatch::conclude(std::int64_t repetitions) {
   if (!writes()) return;
   barrier();
   if (group_.rank != 0) return;
-  require_size(open_alone(), repetitions);
+  require_size(open_self(), repetitions);
 }
 
 std::int64_t FileBatch::check(std::int64_t repetitions) {
@@ -64,7 +64,7 @@ void FileBatch::delete_file() const {
   if (group_.rank == 0) MPI_File_delete(setup_->file.name.c_str(), MPI_INFO_NULL);
 }
 
-File FileBatch::open_alone() const {
+File FileBatch::open_self() const {
   return {MPI_COMM_SELF, setup_->file.name, MPI_MODE_RDONLY, setup_->info, errors_};
 }
 
@@ -102,7 +102,7 @@ std::int64_t FileBatch::check_writes(std::int64_t repetitions) {
   if (setup_->aggregate) complete();
   close_file();
   barrier();
-  const std::int64_t defects = check.count_written(repetitions, [&] { return open_alone(); });
+  const std::int64_t defects = check.count_written(repetitions, [&] { return open_self(); });
   barrier();
   check.restore();
   return defects;
@@ -127,7 +127,7 @@ std::int64_t FileBatch::check_opening() {
   barrier();
   std::int64_t defects = 0;
   if (group_.rank == 0) {
-    const File file = open_alone();
+    const File file = open_self();
     std::vector<unsigned char> marks(static_cast<std::size_t>(group_.ranks), 0);
     MPI_Offset size = 0;
     if (file) {

@@ -70,7 +70,7 @@ class FileBatch : public Batch {
   void open();
   void close_file();
   void delete_file() const;
-  File open_alone() const;
+  File open_self() const;
   void require_size(const File& file, std::int64_t repetitions);
   void complete() const;
   std::int64_t check_writes(std::int64_t repetitions);
@@ -124,15 +124,15 @@ class FileBatchOf final : public FileBatch {
   static constexpr Loops one_by_one{.synchronized = spec.kind == Kind::collective,
                                     .offset = spec.file.pointer == FilePointer::offset};
 
-  /// Calls `use` with the step that options ask for.
-  template <class Use>
-  auto apply_form(const Use& use) {
+  /// Calls `function` with the step that options ask for.
+  template <class Function>
+  auto apply_form(const Function& function) {
     if constexpr (!writes) {
-      return use(Loop{});
+      return function(Loop{});
     } else if (setup().file.sync == FileSync::standard) {
-      return use(WriteCompletionLoop<Loop, FileSync::standard>{});
+      return function(WriteCompletionLoop<Loop, FileSync::standard>{});
     } else {
-      return use(WriteCompletionLoop<Loop, FileSync::never>{});
+      return function(WriteCompletionLoop<Loop, FileSync::never>{});
     }
   }
 

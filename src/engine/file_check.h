@@ -1,5 +1,5 @@
 // -check of benchmarks on files: writes contents that identify the place of each byte, and compares files and
-// buffers with them, in chunks. Nothing here is timed.
+// buffers with them, in chunks. This code is never timed.
 #pragma once
 
 #include <cstdint>

@@ -12,18 +12,18 @@ namespace openimb {
 
 namespace {
 
-// Calls use(index, expected bytes, how many) for `size` bytes of a file from `position` on, word by word.
-template <class Use>
-void for_each_word(std::int64_t size, std::int64_t position, Use use) {
+// Calls function(index, expected bytes, how many) for `size` bytes of a file from `position` on, word by word.
+template <class Function>
+void for_each_word(std::int64_t size, std::int64_t position, Function function) {
   for (std::int64_t i = 0; i < size;) {
     const std::int64_t place = (position + i) % word_size, index = (position + i) / word_size;
     const auto word = bytes_of(SplitMix(static_cast<std::uint64_t>(index) * SplitMix::step).next());
     const std::int64_t some = std::min(word_size - place, size - i);
     // The usual number as a constant: the compiler makes one instruction of it.
     if (some == word_size) {
-      use(i, word.data(), std::integral_constant<std::size_t, word_size>{});
+      function(i, word.data(), std::integral_constant<std::size_t, word_size>{});
     } else {
-      use(i, word.data() + place, static_cast<std::size_t>(some));
+      function(i, word.data() + place, static_cast<std::size_t>(some));
     }
     i += some;
   }

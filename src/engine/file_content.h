@@ -42,7 +42,7 @@ class Blocks {
 
 /// Looks for all blocks in a file of `bytes` bytes, which must consist of them. Each block has `longer` or
 /// `shorter` bytes. `fingerprint_at(position, length)`: fingerprint of the file's contents there. Returns the
-/// number of missing bytes or that of other bytes, whichever is larger.
+/// number of missing bytes or the number of other bytes, whichever is larger.
 template <class FingerprintAt>
 std::int64_t count_misplaced(Blocks& blocks, std::int64_t bytes, std::int64_t longer, std::int64_t shorter,
                              FingerprintAt fingerprint_at) {

@@ -13,7 +13,7 @@
 #include "engine/buffers.h"
 #include "engine/calibrated_load.h"
 #include "engine/entry.h"
-#include "engine/mpi_agreement.h"
+#include "engine/mpi_process_group.h"
 #include "engine/thread_team.h"
 #include "mpi/control_variables.h"
 #include "mpi/window.h"
@@ -24,11 +24,11 @@ namespace openimb {
 
 class MpiResources final : public Resources {
  public:
-  /// `ranks`: the session's agreement over the ranks of `world`; `entries`: those of the component, indexed
-  /// as its catalog; `file_base`: path of its files without suffixes; `device`: null if all buffers are on
-  /// the host; `variables`: null in a launch without variants;
-  /// `clock`: null where no repetition begins at an agreed time. All but `file_base` outlive the resources.
-  MpiResources(const Communicator& world, Agreement& ranks, std::span<const Entry> entries,
+  /// `ranks`: the session's group of the ranks of `world`; `entries`: the component's, indexed as its
+  /// catalog; `file_base`: path of its files without suffixes; `device`: null if all buffers are on the host;
+  /// `variables`: null in a launch without variants; `clock`: null where no repetition begins at an agreed
+  /// time. All but `file_base` outlive the resources.
+  MpiResources(const Communicator& world, ProcessGroup& ranks, std::span<const Entry> entries,
                const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device,
                ControlVariables* variables = nullptr, const MpiClock* clock = nullptr)
       : world_(world),
@@ -49,7 +49,7 @@ class MpiResources final : public Resources {
  private:
   friend class MpiTable;
   const Communicator& world_;
-  Agreement& ranks_;
+  ProcessGroup& ranks_;
   std::span<const Entry> entries_;
   const Options& options_;
   Loads& loads_;
@@ -61,14 +61,15 @@ class MpiResources final : public Resources {
   const MpiClock* const clock_;  ///< null without -sync_start clock
   /// What a communicator of tables is for. Open tables of equal groups share them: an MPI has some 2,000, and
   /// passes keep all tables open.
-  struct Use {
+  struct CommunicatorKey {
     std::vector<std::vector<int>> groups;
     int variant = -1;  ///< -1: none
     int thread = 0;    ///< whose calls under test; -1: messages of the suite
-    auto operator<=>(const Use&) const = default;
+    auto operator<=>(const CommunicatorKey&) const = default;
   };
-  std::shared_ptr<const Communicator> communicator(const Use& use, const std::function<Communicator()>& make);
-  std::map<Use, std::weak_ptr<const Communicator>> communicators_;
+  std::shared_ptr<const Communicator> communicator(const CommunicatorKey& key,
+                                                   const std::function<Communicator()>& make);
+  std::map<CommunicatorKey, std::weak_ptr<const Communicator>> communicators_;
   Buffers buffers_;
 };
 

@@ -68,7 +68,7 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
       plan_(plan),
       group_(group_of_thread(0)),
       control_(make_control()),
-      agreement_(*control_, barrier_of(shared.options_)),
+      group_ranks_(*control_, barrier_of(shared.options_)),
       gate_(active() && plan.gated ? std::make_unique<Gate>(control_->handle(), *shared.clock_) : nullptr),
       sum_(plan.element),
       neighborhood_(neighborhood_of_rank()) {
@@ -91,9 +91,9 @@ void MpiTable::use_variant(bool on) {
   if (plan_.variant >= 0) shared_.variables_->use(on ? std::optional(plan_.variant) : std::nullopt);
 }
 
-std::shared_ptr<const Communicator> MpiResources::communicator(const Use& use,
+std::shared_ptr<const Communicator> MpiResources::communicator(const CommunicatorKey& key,
                                                                const std::function<Communicator()>& make) {
-  std::weak_ptr<const Communicator>& known = communicators_[use];
+  std::weak_ptr<const Communicator>& known = communicators_[key];
   if (auto open = known.lock()) return open;
   auto made = std::make_shared<const Communicator>(make());
   known = made;
@@ -123,8 +123,8 @@ void MpiTable::make_thread_comms() {
 }
 
 // The buffer whose memory MPI allocates with the window.
-Exposed MpiTable::allocated_by_mpi() const {
-  return allocates(window_kind()) ? spec().one_sided.exposed : Exposed::nothing;
+ExposedBuffer MpiTable::allocated_by_mpi() const {
+  return allocates(window_kind()) ? spec().one_sided.exposed : ExposedBuffer::nothing;
 }
 
 // Whether MPI can create windows of this kind in all groups.
@@ -145,7 +145,7 @@ bool MpiTable::windows_work() {
     trial = Window(window_kind(), memory, sizeof on_stack, shared_.info_.handle(), group_->handle());
   failed = active() && !trial;
   if (!shared_.ranks_.any(failed)) return true;
-  if (agreement_.any(active() && !trial.has_handle())) trial.abandon();
+  if (group_ranks_.any(active() && !trial.has_handle())) trial.abandon();
   return false;
 }
 
@@ -169,7 +169,7 @@ void MpiTable::allocate() {
 bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   Capacity capacity;
   for (const Point* point : points) capacity.cover(point->geometry);
-  const Exposed elsewhere = allocated_by_mpi();
+  const ExposedBuffer elsewhere = allocated_by_mpi();
   Capacity part;
   if (threads() > 1)
     part = {stride_of(capacity.send, threads_of()), stride_of(capacity.receive, threads_of())};
@@ -180,8 +180,8 @@ bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   } catch (const std::bad_alloc&) {
     return false;
   }
-  if (elsewhere == Exposed::send) capacity.send = 0;
-  if (elsewhere == Exposed::receive) capacity.receive = 0;
+  if (elsewhere == ExposedBuffer::send) capacity.send = 0;
+  if (elsewhere == ExposedBuffer::receive) capacity.receive = 0;
   capacity_ = capacity;
   part_ = part;
   fill_buffers();
@@ -256,10 +256,10 @@ double MpiTable::probe(int exchanges) {
 // Creates the window of a point on active ranks. Elsewhere, and for benchmarks that expose nothing, the
 // window has no handle.
 Window MpiTable::make_window(const Geometry& geometry) {
-  const Exposed exposed = spec().one_sided.exposed;
-  if (exposed == Exposed::nothing || !active()) return {};
+  const ExposedBuffer exposed = spec().one_sided.exposed;
+  if (exposed == ExposedBuffer::nothing || !active()) return {};
   const VariantScope variant(*this);
-  const bool send = exposed == Exposed::send;
+  const bool send = exposed == ExposedBuffer::send;
   const std::int64_t bytes = send ? geometry.send.total : geometry.receive.total;
   if (!allocates(window_kind())) {
     const Buffer& buffer = send ? shared_.buffers_.send : shared_.buffers_.receive;
@@ -273,10 +273,10 @@ Window MpiTable::make_window(const Geometry& geometry) {
 
 OpenTable::OpenResult MpiTable::open(const Point& point, std::int64_t completed) {
   Window window = make_window(point.geometry);
-  if (spec().one_sided.exposed != Exposed::nothing) {
+  if (spec().one_sided.exposed != ExposedBuffer::nothing) {
     if (shared_.ranks_.any(active() && !window)) {
       // MPI_Win_free is collective: if one rank has no window to free, the others cannot free theirs.
-      if (agreement_.any(active() && !window.has_handle())) window.abandon();
+      if (group_ranks_.any(active() && !window.has_handle())) window.abandon();
       return memory_failure(
           point, "MPI could not create the window (-window " + std::string(name_of(window_kind())) + ")");
     }
@@ -298,7 +298,7 @@ OpenTable::OpenResult MpiTable::open(const Point& point, std::int64_t completed)
   setup->send_buffer = std::move(send_buffer);
   adopt_window_memory(*setup);
   // No rank may access another's memory while that one still fills it, under a lock for passive targets.
-  if (allocated_by_mpi() != Exposed::nothing) agreement_.barrier();
+  if (allocated_by_mpi() != ExposedBuffer::nothing) group_ranks_.barrier();
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
   const VariantScope variant(*this);  // a batch may make requests, for which an algorithm is chosen
@@ -370,7 +370,7 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t comp
     setup->team.turn = turn.get();
     if (thread > 0 && !thread_comms_.empty()) {
       // One communicator serves both purposes: only collectives have barriers between repetitions, and they
-      // receive no point-to-point messages that could match those of a barrier.
+      // receive no point-to-point messages that could match a barrier's.
       setup->group.comm = setup->group.control =
           thread_comms_[static_cast<std::size_t>(thread) - 1]->handle();
     }
@@ -454,9 +454,9 @@ Neighborhood MpiTable::neighborhood_of_rank() const {
 // need no lock, and a window with the hint no_locks has none. Passive targets take one, which synchronizes
 // the public and the private copy of the window.
 void MpiTable::adopt_window_memory(Setup& setup) const {
-  const Exposed exposed = allocated_by_mpi();
-  if (exposed == Exposed::nothing) return;
-  const bool send = exposed == Exposed::send;
+  const ExposedBuffer exposed = allocated_by_mpi();
+  if (exposed == ExposedBuffer::nothing) return;
+  const bool send = exposed == ExposedBuffer::send;
   const std::int64_t bytes = send ? setup.buffers.geometry.send.total : setup.buffers.geometry.receive.total;
   setup.window.memory = adopt_memory(MemoryKind::host, setup.window.win.memory(), bytes + Content::guard);
   (send ? setup.buffers.send : setup.buffers.receive) = setup.window.memory.get();

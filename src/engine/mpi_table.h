@@ -19,7 +19,7 @@ class MpiTable final : public OpenTable {
   bool has_memory_for(const Point& point) const override {
     return unallocatable_ == 0 || point.needed_bytes < unallocatable_;
   }
-  Agreement& group() override { return agreement_; }
+  ProcessGroup& group() override { return group_ranks_; }
   OpenResult open(const Point& point, std::int64_t completed) override;
   bool resume() override;
   void use_variant(bool on) override;
@@ -36,7 +36,7 @@ class MpiTable final : public OpenTable {
   Shared make_control() const;
   bool active() const { return group_->contains_me(); }
   WindowKind window_kind() const { return spec().one_sided.window_kind(shared_.options_.window_kind); }
-  Exposed allocated_by_mpi() const;
+  ExposedBuffer allocated_by_mpi() const;
   MemoryKind exposed_kind() const { return shared_.options_.memory.window_memory(spec()); }
   bool windows_work();
   void allocate();
@@ -59,7 +59,7 @@ class MpiTable final : public OpenTable {
   const TablePlan& plan_;
   const Shared group_;    ///< for the calls under test; null on idle ranks; of the table's variant
   const Shared control_;  ///< the same ranks, for messages of the suite
-  MpiAgreement agreement_;
+  MpiProcessGroup group_ranks_;
   const std::unique_ptr<Gate> gate_;  ///< of this rank's group, with -sync_start clock
   const SumOperation sum_;
   const Neighborhood neighborhood_;  ///< computed once: to draw a random graph takes as long as a sample

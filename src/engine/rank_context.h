@@ -103,7 +103,7 @@ class RankContext {
     context_.window_bytes = setup.buffers.geometry.receive.footprint;
     context_.win = setup.window.win.handle();
     context_.bases = setup.window.win.bases().data();
-    if (spec.one_sided.exposed != Exposed::nothing) {
+    if (spec.one_sided.exposed != ExposedBuffer::nothing) {
       context_.peer_base = context_.bases[context_.peer];
     }
   }

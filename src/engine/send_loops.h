@@ -15,13 +15,13 @@ struct SendModeLoop : LoopBase {
   }
 };
 
-/// Calls `use` with the loop for a mode.
-template <class Pattern, class Use>
-auto apply_send_loop(SendMode mode, const Use& use) {
+/// Calls `function` with the loop for a mode.
+template <class Pattern, class Function>
+auto apply_send_loop(SendMode mode, const Function& function) {
   if constexpr (Pattern::spec.send_modes.not_buffered.empty()) {
-    if (mode == SendMode::buffered) return use(SendModeLoop<Pattern, SendMode::buffered>{});
+    if (mode == SendMode::buffered) return function(SendModeLoop<Pattern, SendMode::buffered>{});
   }
-  return use(SendModeLoop<Pattern, SendMode::synchronous>{});
+  return function(SendModeLoop<Pattern, SendMode::synchronous>{});
 }
 
 }  // namespace openimb

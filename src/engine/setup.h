@@ -29,8 +29,8 @@ struct GroupSetup {
   MPI_Comm comm = MPI_COMM_NULL;        ///< for the calls under test
   MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for all other messages
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
-  Gate* gate = nullptr;       ///< before those that begin at agreed times; null without -sync_start clock
-  GroupRank me;               ///< its root is that of the first repetition
+  Gate* gate = nullptr;       ///< before repetitions that begin at agreed times; null without -sync_start clock
+  GroupRank me;               ///< its root is the root of the first repetition
   Neighborhood neighborhood;  ///< empty where the benchmark has no topology
 };
 
@@ -51,8 +51,8 @@ struct BufferSetup {
 struct WindowSetup {
   WindowKind kind = WindowKind::create;
   SyncMode sync = SyncMode::standard;  ///< in force
-  Window win;                          ///< without a handle where nothing is exposed
-  std::unique_ptr<Memory> memory;      ///< that of the window, if MPI allocated it
+  Window win;                          ///< without a handle if nothing is exposed
+  std::unique_ptr<Memory> memory;      ///< of the window, if MPI allocated it
 };
 
 /// What benchmarks on files need.

@@ -148,23 +148,23 @@ class Synchronizer {
   std::optional<Group> target_group_;
 };
 
-/// Calls `use` with the loop for a mode, within the epoch that the loop needs. Active targets have no passive
+/// Calls `function` with the loop for a mode, within the epoch that the loop needs. Active targets have no passive
 /// modes.
-template <class Move, bool active, class Use>
-auto apply_sync_loop(SyncMode mode, MPI_Win win, const Use& use) {
+template <class Move, bool active, class Function>
+auto apply_sync_loop(SyncMode mode, MPI_Win win, const Function& function) {
   if constexpr (!active) {
     if (mode == SyncMode::fence) {
       const Fences epoch(win);
-      return use(SyncLoop<Move, SyncMode::fence>{});
+      return function(SyncLoop<Move, SyncMode::fence>{});
     }
-    if (mode == SyncMode::lock) return use(SyncLoop<Move, SyncMode::lock>{});
-    if (mode == SyncMode::lock_all) return use(SyncLoop<Move, SyncMode::lock_all>{});
+    if (mode == SyncMode::lock) return function(SyncLoop<Move, SyncMode::lock>{});
+    if (mode == SyncMode::lock_all) return function(SyncLoop<Move, SyncMode::lock_all>{});
   }
-  return use(SyncLoop<Move, SyncMode::pscw>{});
+  return function(SyncLoop<Move, SyncMode::pscw>{});
 }
 
-/// Whether a mode has a loop of this file. The mode of a benchmark's definition and that of its LocalLoop
-/// have none.
+/// Whether a mode has a loop of this file. The modes of a benchmark's definition and of its LocalLoop have
+/// none.
 constexpr bool has_sync_loop(const Spec& spec, SyncMode mode) {
   return spec.one_sided.any_sync && mode != spec.one_sided.sync && mode != SyncMode::flush_local;
 }

@@ -31,8 +31,8 @@ double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double>
   });
   if (!repetition_seconds.empty()) {
     std::ranges::fill(repetition_seconds, 0.0);
-    for (const std::vector<double>& of_thread : seconds_of_repetitions_) {
-      std::ranges::transform(repetition_seconds, of_thread, repetition_seconds.begin(),
+    for (const std::vector<double>& thread_times : seconds_of_repetitions_) {
+      std::ranges::transform(repetition_seconds, thread_times, repetition_seconds.begin(),
                              [](double a, double b) { return std::max(a, b); });
     }
   }

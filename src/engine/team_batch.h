@@ -20,7 +20,7 @@ class TeamBatch final : public Batch {
   TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> members, std::unique_ptr<Turn> turn,
             std::function<void()> rank_barrier);
 
-  /// Seconds of the slowest thread. Each sample is that of the slowest thread in its repetition.
+  /// Seconds of the slowest thread. Each sample is the time of the slowest thread in that repetition.
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override;
   double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }
   std::int64_t check(std::int64_t repetitions) override;

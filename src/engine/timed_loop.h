@@ -81,7 +81,7 @@ class Iterations {
 };
 
 /// The default: one clock pair around all repetitions, nothing else.
-struct Total {
+struct TotalTimer {
   void start(double) {}
   void before() {}
   void after() {}
@@ -91,7 +91,7 @@ struct Total {
 
 /// One clock read per repetition. Times are stored in memory that was allocated and touched before.
 template <class Clock>
-struct EveryRepetition {
+struct RepetitionTimer {
   double* next;
   double previous = 0;
   void start(double now) { previous = now; }
@@ -107,7 +107,7 @@ struct EveryRepetition {
 
 /// -sync on: an untimed barrier before each repetition, the clock around the repetition alone.
 template <class Clock, class Barrier>
-struct Synchronized {
+struct SyncTimer {
   double* next;
   Barrier barrier;
   double begin = 0;
@@ -129,7 +129,7 @@ struct Synchronized {
 /// -sync_start clock: a gate before each repetition, which lets ranks begin at an agreed time; the clock
 /// around the repetition alone. `next`: the stamps of the repetition, of which the gate sets the first.
 template <class Clock, class Gate>
-struct Gated {
+struct GateTimer {
   double* next;
   Gate* gate;
   double sum = 0;
@@ -171,8 +171,8 @@ struct LoopBase {
 
 /// Runs `repetitions` repetitions and returns the seconds that they take together. Each repetition is
 /// completed or, if `aggregate`, all of them together at the end; if repetitions are timed one by one, the
-/// time of the last one then includes the completion. `view`: that of the object that the pattern's `prepare`
-/// made, if any.
+/// time of the last one then includes the completion. `view`: the view of the object that the pattern's
+/// `prepare` made, if any.
 ///
 /// Context and view are passed by value, so that the compiler sees that no MPI call can change them and keeps
 /// them in registers. OPENIMB_FLATTEN inlines even long steps: a call of a step would pass the address of the

@@ -6,7 +6,7 @@
 
 namespace openimb {
 
-/// The clock of all times that are reported, but for those of TurnClock.
+/// The clock of all reported times, except where threads take turns (TurnClock).
 struct WallClock {
   static double now() { return MPI_Wtime(); }
   /// Seconds, as MPI reports them; measured if MPI reports none (Intel MPI 2021.19 for Windows).

@@ -3,10 +3,10 @@
 // program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes
 // 0.1 ms.
 //
-// The MPI is that of the launcher among the parents of this process; without one, that of the variables that
-// launchers set, else the first library in LD_LIBRARY_PATH, beside the launcher on the PATH, or in the
-// system's folders. OPENIMB_INTERFACE=mpich|openmpi|mpi-abi chooses. A wrong pair would run as many single
-// ranks, or hang: it is refused here with status 2.
+// The MPI is the one whose launcher is among the parents of this process; without a launcher, the one whose
+// launcher's variables are set, else the first library in LD_LIBRARY_PATH, beside the launcher on the PATH,
+// or in the system's folders. OPENIMB_INTERFACE=mpich|openmpi|mpi-abi chooses. A wrong pair would run as many
+// single ranks, or hang: it is refused here with status 2.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -164,14 +164,15 @@ static bool has_library(const char* folder, int interface) {
   return has(folder, interface_of[interface].soname) || has(folder, interface_of[interface].other_soname);
 }
 
-// A library of the standard ABI is of the MPI whose own library is beside it; alone it may be of any.
+// A library of the standard ABI belongs to the MPI whose own library is next to it; alone it may belong to
+// any.
 static bool fits(const char* folder, int interface, int family) {
   if (interface != mpi_abi || family == unknown) return true;
   return has_library(folder, family) || !has_library(folder, family == mpich ? openmpi : mpich);
 }
 
 // For the ranks of a launcher of `family`.
-static bool look_in(const char* folder, int interface, int family, struct library* found) {
+static bool find_in_folder(const char* folder, int interface, int family, struct library* found) {
   if (!has_library(folder, interface) || !fits(folder, interface, family)) return false;
   const bool usual = has(folder, interface_of[interface].soname);
   *found = (struct library){.interface = interface, .compat = !usual};
@@ -179,12 +180,12 @@ static bool look_in(const char* folder, int interface, int family, struct librar
   return true;
 }
 
-static bool in_list(const char* list, int interface, int family, struct library* found) {
+static bool find_in_list(const char* list, int interface, int family, struct library* found) {
   while (list && *list) {
     char folder[PATH_MAX];
     const size_t length = strcspn(list, ":");
     snprintf(folder, sizeof folder, "%.*s", (int)length, list);
-    if (length > 0 && look_in(folder, interface, family, found)) {
+    if (length > 0 && find_in_folder(folder, interface, family, found)) {
       found->reachable = interface != mpi_abi;  // one that does not fit may come before it
       return true;
     }
@@ -193,8 +194,8 @@ static bool in_list(const char* list, int interface, int family, struct library*
   return false;
 }
 
-// Of the installation that the launcher in its bin folder belongs to.
-static bool beside(const struct launcher* launcher, int interface, struct library* found) {
+// Looks in the installation whose bin folder has the launcher.
+static bool find_beside(const struct launcher* launcher, int interface, struct library* found) {
   static const char* const places[] = {"lib", "lib64", "lib/release"};
   char prefix[PATH_MAX];
   snprintf(prefix, sizeof prefix, "%s", launcher->path);
@@ -203,14 +204,14 @@ static bool beside(const struct launcher* launcher, int interface, struct librar
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
     char folder[PATH_MAX + 16];
     snprintf(folder, sizeof folder, "%s/%s", prefix, places[i]);
-    if (look_in(folder, interface, launcher->family, found)) return true;
+    if (find_in_folder(folder, interface, launcher->family, found)) return true;
   }
   return false;
 }
 
-static bool in_system(int interface, int family, struct library* found) {
+static bool find_in_system(int interface, int family, struct library* found) {
   for (size_t i = 0; i < sizeof system_folders / sizeof *system_folders; ++i) {
-    if (look_in(system_folders[i], interface, family, found)) {
+    if (find_in_folder(system_folders[i], interface, family, found)) {
       found->reachable = interface != mpi_abi;
       return true;
     }
@@ -218,17 +219,17 @@ static bool in_system(int interface, int family, struct library* found) {
   return false;
 }
 
-// Of these interfaces, the first in the nearest place that has one of them.
+// Finds the first of these interfaces in the nearest place that has one of them.
 static bool find(const int* wanted, int count, const struct launcher* launcher, struct library* found) {
   const char* const own = getenv("LD_LIBRARY_PATH");
   for (int i = 0; i < count; ++i) {
-    if (in_list(own, wanted[i], launcher->family, found)) return true;
+    if (find_in_list(own, wanted[i], launcher->family, found)) return true;
   }
   for (int i = 0; i < count; ++i) {
-    if (beside(launcher, wanted[i], found)) return true;
+    if (find_beside(launcher, wanted[i], found)) return true;
   }
   for (int i = 0; i < count; ++i) {
-    if (in_system(wanted[i], launcher->family, found)) return true;
+    if (find_in_system(wanted[i], launcher->family, found)) return true;
   }
   return false;
 }
@@ -304,10 +305,10 @@ static struct library library_for(struct launcher* launcher) {
   } else {
     const bool given = getenv("OPENIMB_MPI_PREFIX") && *launcher->path;
     for (int i = 0; given && i < interfaces; ++i) {
-      if (beside(launcher, i, &found)) return found;
+      if (find_beside(launcher, i, &found)) return found;
     }
     for (int i = 0; i < interfaces; ++i) {
-      if (in_list(getenv("LD_LIBRARY_PATH"), i, unknown, &found)) return found;
+      if (find_in_list(getenv("LD_LIBRARY_PATH"), i, unknown, &found)) return found;
     }
     if (launcher->family != unknown && find(fitting, 2, launcher, &found)) return found;
     if (find(all, interfaces, launcher, &found)) return found;

@@ -1,4 +1,4 @@
-// The memory of this process; that of a GPU is in gpu.cpp.
+// The memory of this process. gpu.cpp has the memory of a GPU.
 #include <algorithm>
 #include <cstring>
 #include <new>

@@ -3,20 +3,20 @@
 
 #include <cstdint>
 
+#include "model/names.h"
 #include "model/random.h"
-#include "model/words.h"
 
 namespace openimb {
 
 /// -sync_start: what lets the ranks begin a synchronized repetition.
 enum class SyncStart { barrier, clock };
 template <>
-inline constexpr Words<2> words_of<SyncStart> = {"barrier", "clock"};
+inline constexpr Names<2> names_of<SyncStart> = {"barrier", "clock"};
 
 /// -arrival: which ranks arrive late at a repetition. Ranks count from the root, which is rank 0.
 enum class ArrivalPattern { even, first, last, ascending, random };
 template <>
-inline constexpr Words<5> words_of<ArrivalPattern> = {"even", "first", "last", "ascending", "random"};
+inline constexpr Names<5> names_of<ArrivalPattern> = {"even", "first", "last", "ascending", "random"};
 
 /// A pattern, and how long after the first rank the last one arrives.
 struct Arrival {
@@ -35,9 +35,9 @@ struct ArrivalChoice {
 /// A number from 0 to 1, the same in every launch.
 inline double random_share(std::int64_t repetition, int rank) {
   constexpr std::int64_t rounds = 1 << 30;
-  SplitMix of_round = random_round(default_seed, static_cast<int>(repetition % rounds));
-  SplitMix of_rank(of_round.next() + static_cast<std::uint64_t>(rank) * SplitMix::step);
-  return static_cast<double>(of_rank.next() >> 11) * 0x1p-53;
+  SplitMix round_random = random_round(default_seed, static_cast<int>(repetition % rounds));
+  SplitMix rank_random(round_random.next() + static_cast<std::uint64_t>(rank) * SplitMix::step);
+  return static_cast<double>(rank_random.next() >> 11) * 0x1p-53;
 }
 
 /// Seconds from the agreed start to the arrival of a rank.
@@ -60,7 +60,7 @@ inline double delay_of(const Arrival& arrival, int rank, int ranks, std::int64_t
 /// A row is given up after so many repetitions where fewer than half of them are valid.
 inline constexpr std::int64_t repetitions_to_give_up = 100;
 inline constexpr double least_valid_share = 0.5;
-constexpr bool too_few_are_valid(std::int64_t valid, std::int64_t of) {
+constexpr bool too_few_valid(std::int64_t valid, std::int64_t of) {
   return static_cast<double>(valid) < least_valid_share * static_cast<double>(of);
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "model/words.h"
+#include "model/names.h"
 
 namespace openimb {
 
@@ -15,7 +15,7 @@ namespace openimb {
 /// 4.1, section 5.1.2.
 enum class Placement { contiguous, vector, indexed, structure };
 template <>
-inline constexpr Words<4> words_of<Placement> = {"contiguous", "vector", "indexed", "struct"};
+inline constexpr Names<4> names_of<Placement> = {"contiguous", "vector", "indexed", "struct"};
 
 /// `count` elements from element `at` on.
 struct Block {
@@ -35,13 +35,13 @@ struct Period {
   constexpr const Block* end() const { return all.data() + number; }
 
   /// Calls use(block, elements before it) for the blocks of the first `elements_left` elements.
-  template <class Use>
-  constexpr void for_each_block(std::int64_t elements_left, const Use& use) const {
+  template <class Function>
+  constexpr void for_each_block(std::int64_t elements_left, const Function& function) const {
     std::int64_t before = 0;
     for (const Block& block : *this) {
       const std::int64_t count = std::min(block.count, elements_left - before);
       if (count <= 0) return;
-      use(Block{block.at, count}, before);
+      function(Block{block.at, count}, before);
       before += count;
     }
   }
@@ -57,7 +57,7 @@ struct ExampleStruct {
 struct DataLayout {
   Placement placement = Placement::contiguous;
   std::int64_t block = 1;   ///< of a vector: elements in a block
-  std::int64_t stride = 1;  ///< from the beginning of a block to that of the next, in elements
+  std::int64_t stride = 1;  ///< from the beginning of a block to the beginning of the next, in elements
   bool operator==(const DataLayout&) const = default;
 
   constexpr bool has_gaps() const { return placement != Placement::contiguous; }

@@ -1,24 +1,24 @@
-// The element types a message can be made of, and how the elements lie in memory.
+// The element types that a message can have, and how the elements lie in memory.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "model/data_layout.h"
-#include "model/words.h"
+#include "model/names.h"
 
 namespace openimb {
 
 enum class DataType { byte, character, integer, single_precision, double_precision, float16, bfloat16 };
 template <>
-inline constexpr Words<7> words_of<DataType> = {"byte",   "char",    "int",     "float",
+inline constexpr Names<7> names_of<DataType> = {"byte",   "char",    "int",     "float",
                                                 "double", "float16", "bfloat16"};
 
 /// -contig_type: how elements are presented to MPI. A resized element occupies twice its size; a vector is
 /// one MPI element that covers a whole message.
 enum class Contiguity { base, base_vector, resized, resized_vector };
 template <>
-inline constexpr Words<4> words_of<Contiguity> = {"base", "base_vec", "resize", "resize_vec"};
+inline constexpr Names<4> names_of<Contiguity> = {"base", "base_vec", "resize", "resize_vec"};
 
 /// Name in the banner, size in bytes.
 struct DataTypeFacts {

@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/names.h"
 #include "model/random.h"
-#include "model/words.h"
 
 namespace openimb {
 
 /// -endpoint: what one rank stands for.
 enum class EndpointKind { host, socket, numa, core, rank };
 template <>
-inline constexpr Words<5> words_of<EndpointKind> = {"host", "socket", "numa", "core", "rank"};
+inline constexpr Names<5> names_of<EndpointKind> = {"host", "socket", "numa", "core", "rank"};
 
 enum class RoundKind {
   circle,      ///< every pair once, in N - 1 rounds of disjoint pairs
@@ -20,10 +20,10 @@ enum class RoundKind {
   one_to_all,  ///< in each round one endpoint, the hub, sends to all others at once
   all_to_one,  ///< all others send to the hub
   halves,      ///< every pair with an endpoint in the first half and one in the second
-  listed       ///< those of -pairs_file
+  listed       ///< the pairs of -pairs_file
 };
 template <>
-inline constexpr Words<6> words_of<RoundKind> = {"circle",     "some",   "one_to_all",
+inline constexpr Names<6> names_of<RoundKind> = {"circle",     "some",   "one_to_all",
                                                  "all_to_one", "halves", "listed"};
 
 constexpr bool has_hub(RoundKind kind) {

@@ -1,4 +1,4 @@
-// The figures of a row, and the layouts of the tables that show them.
+// The figures of a row, and the formats of the tables that show them.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "model/words.h"
+#include "model/names.h"
 
 namespace openimb {
 
@@ -37,7 +37,7 @@ enum class Figure {
 /// The unit decides the limits of a figure in records and how text shows it.
 enum class Unit { seconds, percent, share, change, bytes_per_second, messages_per_second };
 template <>
-inline constexpr Words<6> words_of<Unit> = {"seconds", "percent",          "share",
+inline constexpr Names<6> names_of<Unit> = {"seconds", "percent",          "share",
                                             "change",  "bytes_per_second", "messages_per_second"};
 
 /// How passes combine a figure. median: of its values in the samples. derived: computed from the row's other
@@ -45,11 +45,11 @@ inline constexpr Words<6> words_of<Unit> = {"seconds", "percent",          "shar
 /// times are combined before figures are computed.
 enum class OverPasses { median, derived, dropped };
 template <>
-inline constexpr Words<3> words_of<OverPasses> = {"median", "derived", "dropped"};
+inline constexpr Names<3> names_of<OverPasses> = {"median", "derived", "dropped"};
 
 /// All that is known of a figure. Text, records, their schema, the medians of passes and the columns of `imb`
 /// derive from it.
-struct FigureRow {
+struct FigureInfo {
   /// where_valid: of repetitions that begin at agreed times; a table without a valid one shows n/a.
   enum Presence { always, where_measured, where_valid };
   Figure figure;
@@ -61,69 +61,70 @@ struct FigureRow {
   std::string_view meaning;  ///< a sentence without its full stop, for the schema
 };
 
-inline constexpr FigureRow figures[] = {
-    {Figure::time_min, "time_min_seconds", Unit::seconds, FigureRow::always, OverPasses::median,
+inline constexpr FigureInfo figures[] = {
+    {Figure::time_min, "time_min_seconds", Unit::seconds, FigureInfo::always, OverPasses::median,
      "t_min[usec]", "Least of the ranks' mean times per repetition"},
-    {Figure::time_max, "time_max_seconds", Unit::seconds, FigureRow::always, OverPasses::median,
+    {Figure::time_max, "time_max_seconds", Unit::seconds, FigureInfo::always, OverPasses::median,
      "t_max[usec]",
      "Largest of the ranks' mean times per repetition; the classic table's t for single transfers"},
-    {Figure::time_avg, "time_avg_seconds", Unit::seconds, FigureRow::always, OverPasses::median,
+    {Figure::time_avg, "time_avg_seconds", Unit::seconds, FigureInfo::always, OverPasses::median,
      "t_avg[usec]", "Mean of the ranks' mean times per repetition"},
-    {Figure::time_overlapped, "time_overlapped_seconds", Unit::seconds, FigureRow::where_measured,
+    {Figure::time_overlapped, "time_overlapped_seconds", Unit::seconds, FigureInfo::where_measured,
      OverPasses::median, "t_ovrl[usec]",
      "Largest of the ranks' mean times per repetition with computation: of the ranks themselves between "
      "start and wait (overlap), or of the target outside MPI (Truly_passive_put)"},
-    {Figure::time_pure, "time_pure_seconds", Unit::seconds, FigureRow::where_measured, OverPasses::median,
+    {Figure::time_pure, "time_pure_seconds", Unit::seconds, FigureInfo::where_measured, OverPasses::median,
      "t_pure[usec]",
      "Benchmarks of overlap: mean time per repetition without computation, of the rank with "
      "time_overlapped_seconds"},
-    {Figure::time_cpu, "time_cpu_seconds", Unit::seconds, FigureRow::where_measured, OverPasses::median,
+    {Figure::time_cpu, "time_cpu_seconds", Unit::seconds, FigureInfo::where_measured, OverPasses::median,
      "t_CPU[usec]",
      "Benchmarks of overlap: mean time of the computation, on the same rank; IMB-IO: what it takes when "
      "nothing else runs"},
-    {Figure::overlap_percent, "overlap_percent", Unit::percent, FigureRow::where_measured, OverPasses::median,
-     "overlap[%]", "100 max(0, min(1, (pure + cpu - overlapped) / min(pure, cpu)))"},
-    {Figure::early_bird_share, "early_bird_share", Unit::share, FigureRow::where_measured,
+    {Figure::overlap_percent, "overlap_percent", Unit::percent, FigureInfo::where_measured,
+     OverPasses::median, "overlap[%]", "100 max(0, min(1, (pure + cpu - overlapped) / min(pure, cpu)))"},
+    {Figure::early_bird_share, "early_bird_share", Unit::share, FigureInfo::where_measured,
      OverPasses::derived, "",
      "Partitioned_overlap: overlap_percent / 100, the share of a transfer that took place before its last "
      "part was marked; at most (parts - 1) / parts"},
-    {Figure::load_drift, "load_drift", Unit::change, FigureRow::where_measured, OverPasses::dropped, "",
+    {Figure::load_drift, "load_drift", Unit::change, FigureInfo::where_measured, OverPasses::dropped, "",
      "Benchmarks of overlap: time of the computation after the measurement / as calibrated - 1, the largest "
      "of any rank; beyond 0.1 doubt time_cpu_seconds"},
-    {Figure::time_from_last, "time_from_last_arrival_seconds", Unit::seconds, FigureRow::where_valid,
+    {Figure::time_from_last, "time_from_last_arrival_seconds", Unit::seconds, FigureInfo::where_valid,
      OverPasses::median, "t_last[usec]",
      "-sync_start clock: from the arrival of the last rank to the exit of the last rank, median over valid "
      "repetitions"},
-    {Figure::time_from_first, "time_from_first_arrival_seconds", Unit::seconds, FigureRow::where_valid,
+    {Figure::time_from_first, "time_from_first_arrival_seconds", Unit::seconds, FigureInfo::where_valid,
      OverPasses::median, "t_all[usec]",
      "-sync_start clock: from the arrival of the first rank to the exit of the last rank, median over valid "
      "repetitions"},
-    {Figure::start_skew, "start_skew_seconds", Unit::seconds, FigureRow::where_valid, OverPasses::median,
+    {Figure::start_skew, "start_skew_seconds", Unit::seconds, FigureInfo::where_valid, OverPasses::median,
      "arrive[usec]",
      "-sync_start clock: from the arrival of the first rank to that of the last, median over valid "
      "repetitions"},
-    {Figure::exit_skew, "exit_skew_seconds", Unit::seconds, FigureRow::where_valid, OverPasses::median,
+    {Figure::exit_skew, "exit_skew_seconds", Unit::seconds, FigureInfo::where_valid, OverPasses::median,
      "exit[usec]",
      "-sync_start clock: from the exit of the first rank to that of the last, median over valid repetitions"},
-    {Figure::valid_percent, "valid_percent", Unit::percent, FigureRow::where_measured, OverPasses::median,
+    {Figure::valid_percent, "valid_percent", Unit::percent, FigureInfo::where_measured, OverPasses::median,
      "valid[%]",
      "-sync_start clock: repetitions in which no rank began late by its own clock, of all; below 50 the "
      "row's "
      "figures are those of few repetitions"},
-    {Figure::clock_disagreement, "clock_disagreement_seconds", Unit::seconds, FigureRow::where_valid,
+    {Figure::clock_disagreement, "clock_disagreement_seconds", Unit::seconds, FigureInfo::where_valid,
      OverPasses::median, "disagr[usec]",
      "-sync_start clock: largest difference of the common clock between two hosts that do not synchronize "
      "with each other"},
-    {Figure::clock_bound, "clock_bound_seconds", Unit::seconds, FigureRow::where_valid, OverPasses::median,
+    {Figure::clock_bound, "clock_bound_seconds", Unit::seconds, FigureInfo::where_valid, OverPasses::median,
      "bound[usec]", "-sync_start clock: largest error of the common clock on any rank during the row"},
-    {Figure::arrival_width, "arrival_width_seconds", Unit::seconds, FigureRow::where_measured,
+    {Figure::arrival_width, "arrival_width_seconds", Unit::seconds, FigureInfo::where_measured,
      OverPasses::median, "width[usec]",
      "-arrival: from the time at which the first rank is to arrive to that of the last; 0 for even"},
-    {Figure::bytes_per_second, "bytes_per_second", Unit::bytes_per_second, FigureRow::where_measured,
+    {Figure::bytes_per_second, "bytes_per_second", Unit::bytes_per_second, FigureInfo::where_measured,
      OverPasses::derived, "Mbytes/sec",
      "Throughput as the guide defines it for the benchmark; with several groups the slowest one's"},
-    {Figure::messages_per_second, "messages_per_second", Unit::messages_per_second, FigureRow::where_measured,
-     OverPasses::derived, "Msg/sec", "Messages of all pairs or processes of the group"},
+    {Figure::messages_per_second, "messages_per_second", Unit::messages_per_second,
+     FigureInfo::where_measured, OverPasses::derived, "Msg/sec",
+     "Messages of all pairs or processes of the group"},
 };
 static_assert([] {
   for (std::size_t i = 0; i < std::size(figures); ++i) {
@@ -131,20 +132,20 @@ static_assert([] {
   }
   return true;
 }());
-constexpr const FigureRow& facts_of(Figure figure) { return figures[static_cast<std::size_t>(figure)]; }
+constexpr const FigureInfo& info_of(Figure figure) { return figures[static_cast<std::size_t>(figure)]; }
 
 /// A column of a table: a figure, under its own head or another one.
-struct Shown {
-  constexpr Shown(Figure shown = Figure::time_min) : figure(shown), head(facts_of(shown).head) {}
-  constexpr Shown(Figure shown, std::string_view other_head) : figure(shown), head(other_head) {}
+struct Column {
+  constexpr Column(Figure shown = Figure::time_min) : figure(shown), head(info_of(shown).head) {}
+  constexpr Column(Figure shown, std::string_view other_head) : figure(shown), head(other_head) {}
   Figure figure;
   std::string_view head;
 };
 
 /// A list for constants, of at most `most` values.
 template <class Value, std::size_t most>
-struct Few {
-  constexpr Few(std::initializer_list<Value> given) {
+struct ShortList {
+  constexpr ShortList(std::initializer_list<Value> given) {
     for (const Value& value : given) values[count++] = value;
   }
   constexpr const Value* begin() const { return values.data(); }
@@ -159,14 +160,14 @@ enum class Rates {
   per_process,    ///< messages into and out of one process (Spec::messages_per_process); bytes only
   all_pairs,      ///< the same of all pairs, with all messages in flight
   all_processes,  ///< what all processes send (Spec::sent)
-  per_message     ///< times are those of one message; lengths are those of all threads together
+  per_message     ///< times count one message; lengths count all threads together
 };
 
-/// How a benchmark is printed, and which of its figures are judged.
+/// How a benchmark is printed, and which of its figures have a precision.
 struct TableFormat {
-  Few<Shown, 12> columns;  ///< after length and repetitions
-  /// In passes: the interval is that of the first, the half width the largest of all.
-  Few<Figure, 2> judged = {Figure::time_max};
+  ShortList<Column, 12> columns;  ///< after length and repetitions
+  /// In passes: the first one has the interval; the half width is the largest of all.
+  ShortList<Figure, 2> precision_targets = {Figure::time_max};
   Rates rates = Rates::none;
   const TableFormat* all_groups = nullptr;  ///< format of a row over all groups; nullptr: the same
   bool labeled = false;                     ///< no columns: the head follows each figure as its unit
@@ -179,11 +180,11 @@ inline constexpr TableFormat range{.columns = {time_min, time_max, time_avg}};
 inline constexpr TableFormat arrivals{
     .columns = {time_min, time_max, time_avg, time_from_last, time_from_first, start_skew, exit_skew,
                 valid_percent, clock_disagreement, clock_bound},
-    .judged = {time_from_last}};
+    .precision_targets = {time_from_last}};
 inline constexpr TableFormat arrivals_of_pattern{
     .columns = {time_min, time_max, time_avg, time_from_last, time_from_first, start_skew, exit_skew,
                 valid_percent, clock_disagreement, clock_bound, arrival_width},
-    .judged = {time_from_last}};
+    .precision_targets = {time_from_last}};
 inline constexpr TableFormat range_and_bandwidth{.columns = {time_min, time_max, time_avg, bytes_per_second},
                                                  .rates = Rates::per_process};
 inline constexpr TableFormat time_and_bandwidth{.columns = {{time_max, "t[usec]"}, bytes_per_second},
@@ -199,10 +200,10 @@ inline constexpr TableFormat labeled{.columns = {{time_max, "usec"}, {bytes_per_
                                      .rates = Rates::all_processes,
                                      .labeled = true};
 inline constexpr TableFormat overlap{.columns = {time_overlapped, time_pure, time_cpu, overlap_percent},
-                                     .judged = {time_overlapped, time_pure}};
+                                     .precision_targets = {time_overlapped, time_pure}};
 /// time_max is measured without computation, so it is t_pure.
 inline constexpr TableFormat passive{.columns = {{time_max, "t_pure[usec]"}, time_overlapped},
-                                     .judged = {time_overlapped}};
+                                     .precision_targets = {time_overlapped}};
 }  // namespace tables
 
 }  // namespace openimb

@@ -16,7 +16,7 @@ std::string MemoryChoice::names() const {
 }
 
 MemoryKind MemoryChoice::window_memory(const Spec& spec) const {
-  return spec.one_sided.exposed == Exposed::send ? send : receive;
+  return spec.one_sided.exposed == ExposedBuffer::send ? send : receive;
 }
 
 }  // namespace openimb

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "model/names.h"
 #include "model/spec.h"
-#include "model/words.h"
 
 namespace openimb {
 
 /// pinned: on the host, page-locked by a GPU's driver; ..._managed: migrates between host and GPU.
 enum class MemoryKind { host, pinned, cuda, cuda_managed, rocm, rocm_managed };
 template <>
-inline constexpr Words<6> words_of<MemoryKind> = {"host",         "pinned", "cuda",
+inline constexpr Names<6> names_of<MemoryKind> = {"host",         "pinned", "cuda",
                                                   "cuda_managed", "rocm",   "rocm_managed"};
 
 /// Whether only a GPU and its driver can access it.
@@ -29,7 +29,7 @@ constexpr bool is_managed(MemoryKind kind) {
 /// The vendor's programming interface: NVIDIA's or AMD's.
 enum class GpuApi { cuda, rocm };
 template <>
-inline constexpr Words<2> words_of<GpuApi> = {"cuda", "rocm"};
+inline constexpr Names<2> names_of<GpuApi> = {"cuda", "rocm"};
 /// As text calls it.
 constexpr const char* title_of(GpuApi api) { return api == GpuApi::cuda ? "CUDA" : "ROCm"; }
 /// As records call it: the prefix of the driver's functions.
@@ -59,17 +59,17 @@ enum class GpuChoice {
   number        ///< MemoryChoice::gpu_number, for all ranks
 };
 template <>
-inline constexpr Words<3> words_of<GpuChoice> = {"local_rank", "round_robin", "number"};
+inline constexpr Names<3> names_of<GpuChoice> = {"local_rank", "round_robin", "number"};
 
 /// -gpu_check: whether the MPI is asked if it handles memory of GPUs.
 enum class GpuCheck { query, trust };
 template <>
-inline constexpr Words<2> words_of<GpuCheck> = {"query", "trust"};
+inline constexpr Names<2> names_of<GpuCheck> = {"query", "trust"};
 
 /// -load: where benchmarks with overlap compute.
 enum class LoadPlace { cpu, device };
 template <>
-inline constexpr Words<2> words_of<LoadPlace> = {"cpu", "device"};
+inline constexpr Names<2> names_of<LoadPlace> = {"cpu", "device"};
 
 struct MemoryChoice {
   MemoryKind send = MemoryKind::host;
@@ -115,6 +115,6 @@ struct GpuSupport {
   std::string remedy;
 };
 template <>
-inline constexpr Words<3> words_of<GpuSupport::Answer> = {"yes", "no", "unknown"};
+inline constexpr Names<3> names_of<GpuSupport::Answer> = {"yes", "no", "unknown"};
 
 }  // namespace openimb

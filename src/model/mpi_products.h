@@ -39,8 +39,9 @@ bool reduces_on_host(const Spec& spec);
 std::string_view hang_reason(std::string_view call, std::string_view library);
 
 /// Whether a control variable (MPI_T) is one that MPICH reads in MPI_Init only: what it selects and allocates
-/// there stays. MPI_T gives no hint: their scope is that of algorithms (MPI_T_SCOPE_ALL_EQ), a write succeeds
-/// and is read back. Source: MPICH 5.0.2, src/mpid/ch4/src/ch4_init.c, src/util/mpir_nodemap.h, src/mpi/init.
+/// there stays. MPI_T gives no hint: their scope is the same as for algorithms (MPI_T_SCOPE_ALL_EQ), a write
+/// succeeds and is read back. Source: MPICH 5.0.2, src/mpid/ch4/src/ch4_init.c, src/util/mpir_nodemap.h,
+/// src/mpi/init.
 bool is_read_in_init_only(std::string_view variable);
 
 /// The variable without which Open MPI ignores this one; empty where it needs none.

@@ -1,5 +1,5 @@
-// What a launch was asked to do. src/cli fills it, src/resolve settles what depends on the machine; then
-// const.
+// What a launch was asked to do. src/cli fills it, src/resolve settles what depends on the machine; after
+// that it is const.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@
 #include "model/data_type.h"
 #include "model/fabric_options.h"
 #include "model/memory_kind.h"
+#include "model/names.h"
 #include "model/random.h"
 #include "model/spec.h"
-#include "model/words.h"
 
 namespace openimb {
 
@@ -28,28 +28,28 @@ inline constexpr int default_in_flight = 256;  ///< messages per repetition
 
 enum class IterationPolicy { dynamic, multiple_np, automatic, off };
 template <>
-inline constexpr Words<4> words_of<IterationPolicy> = {"dynamic", "multiple_np", "auto", "off"};
+inline constexpr Names<4> names_of<IterationPolicy> = {"dynamic", "multiple_np", "auto", "off"};
 
 /// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
 enum class Multi { off, summary, each_group };
 // Words of records; -multi takes numbers.
 template <>
-inline constexpr Words<3> words_of<Multi> = {"off", "summary", "each_group"};
+inline constexpr Names<3> names_of<Multi> = {"off", "summary", "each_group"};
 
 /// -fsync: when written data are forced to storage. standard: as the guide's completion requires. Source:
 /// guide, "Assured Completion of Transfers".
 enum class FileSync { standard, never };
 template <>
-inline constexpr Words<2> words_of<FileSync> = {"standard", "never"};
+inline constexpr Names<2> names_of<FileSync> = {"standard", "never"};
 
 /// -aggregate_mode: which of the two modes run.
 enum class AggregateMode { aggregate, non_aggregate, both };
 template <>
-inline constexpr Words<3> words_of<AggregateMode> = {"aggregate", "non_aggregate", "multi"};
+inline constexpr Names<3> names_of<AggregateMode> = {"aggregate", "non_aggregate", "multi"};
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
 template <>
-inline constexpr Words<4> words_of<ThreadLevel> = {"single", "funneled", "serialized", "multiple"};
+inline constexpr Names<4> names_of<ThreadLevel> = {"single", "funneled", "serialized", "multiple"};
 
 /// "MPI_THREAD_SINGLE".
 inline std::string name_in_mpi(ThreadLevel level) {
@@ -62,13 +62,13 @@ inline constexpr int most_threads = 4096;  ///< of a process
 /// -comm: what keeps the messages of a process's threads apart: communicators, or tags on a common one.
 enum class ThreadComm { per_thread, shared };
 template <>
-inline constexpr Words<2> words_of<ThreadComm> = {"per_thread", "shared"};
+inline constexpr Names<2> names_of<ThreadComm> = {"per_thread", "shared"};
 
 /// -malloc_algo: serial: the main thread allocates and fills the buffers of all threads; continuous: the
 /// same, without pages between them; parallel: each thread fills its own, so that they lie where it runs.
 enum class ThreadMemory { serial, continuous, parallel };
 template <>
-inline constexpr Words<3> words_of<ThreadMemory> = {"serial", "continuous", "parallel"};
+inline constexpr Names<3> names_of<ThreadMemory> = {"serial", "continuous", "parallel"};
 
 /// The threads of each process.
 struct Threads {
@@ -109,8 +109,8 @@ struct Defaults {
   DataType data = DataType::byte;
   DataType reduction = DataType::single_precision;
   int in_flight = default_in_flight;
-  std::array<std::int64_t, 4> counts = {};   ///< lengths in elements, in place of those of the settings
-  std::array<std::int64_t, 3> lengths = {};  ///< lengths in bytes, in place of those of the settings
+  std::array<std::int64_t, 4> counts = {};   ///< lengths in elements, in place of the settings' lengths
+  std::array<std::int64_t, 3> lengths = {};  ///< lengths in bytes, in place of the settings' lengths
   bool threaded = false;                     ///< benchmarks run on all threads
   bool random_partners = false;              ///< some benchmarks draw partners: PairOptions
   bool fabric = false;                       ///< pairs of endpoints in rounds: FabricOptions
@@ -165,7 +165,7 @@ struct Map {
 inline constexpr std::string_view multi_prefix = "Multi-";
 
 /// One benchmark to run: its index in the component's catalog, and whether a Multi- prefix asked for groups.
-struct Selected {
+struct SelectedBenchmark {
   int index = 0;
   bool multi = false;
   bool by_default = false;  ///< not named: it is in the default list
@@ -209,7 +209,7 @@ struct Options {
   bool list_as_json = false;
   std::string help_topic;  ///< -help TOPIC: an option or a benchmark; empty: everything
 
-  std::vector<Selected> selection;
+  std::vector<SelectedBenchmark> selection;
   std::optional<int> min_processes;  ///< -npmin
   Multi multi = Multi::off;
   std::optional<OffCache> off_cache;
@@ -252,7 +252,7 @@ struct Options {
   bool show_tail = false;
   std::string dump_file;
   bool check = false;
-  bool strict = false;  ///< rows beyond a limit make the exit status that of failures
+  bool strict = false;  ///< rows beyond a limit count as failures in the exit status
   bool header = true;   ///< -noheader: no banner
   std::string json_file;
   std::vector<std::string> input_files;  ///< files that were read for the command line
@@ -273,7 +273,7 @@ struct Options {
     return spec.rooted && root_shift && !runs_in_place(spec) && !arrival;
   }
   bool starts_by_clock() const { return sync_start == SyncStart::clock; }
-  /// What a benchmark's messages are made of. Source for files: guide, "IMB-IO Blocking Benchmarks".
+  /// The element of a benchmark's messages. Source for files: guide, "IMB-IO Blocking Benchmarks".
   Element element(const Spec& spec) const {
     if (spec.uses_files() || spec.one_sided.loads_and_stores) return {DataType::byte, Contiguity::base};
     Element element = spec.reduction ? reduction : data;

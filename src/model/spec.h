@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "model/figures.h"
+#include "model/names.h"
 #include "model/topology.h"
 #include "model/torus.h"
-#include "model/words.h"
 
 namespace openimb {
 
@@ -23,7 +23,7 @@ enum class Kind {
 };
 /// Spelled as in the first records, which must stay readable.
 template <>
-inline constexpr Words<5> words_of<Kind> = {"single_transfer", "multiple_transfer", "parallel_transfer",
+inline constexpr Names<5> names_of<Kind> = {"single_transfer", "multiple_transfer", "parallel_transfer",
                                             "collective", "synchronisation"};
 
 constexpr const TableFormat* default_table(Kind kind) {
@@ -67,7 +67,7 @@ enum class Access {
 /// -window: who owns the memory of a window. Source: MPI 3.1, section 11.2.
 enum class WindowKind { create, allocate, shared, dynamic };
 template <>
-inline constexpr Words<4> words_of<WindowKind> = {"create", "allocate", "shared", "dynamic"};
+inline constexpr Names<4> names_of<WindowKind> = {"create", "allocate", "shared", "dynamic"};
 
 /// Kinds whose memory comes from MPI.
 constexpr bool allocates(WindowKind kind) {
@@ -78,13 +78,13 @@ constexpr bool allocates(WindowKind kind) {
 /// Source: MPI 4.1, section 12.5.
 enum class SyncMode { standard, fence, pscw, lock, lock_all, flush, flush_local };
 template <>
-inline constexpr Words<7> words_of<SyncMode> = {"standard", "fence", "pscw",       "lock",
+inline constexpr Names<7> names_of<SyncMode> = {"standard", "fence", "pscw",       "lock",
                                                 "lock_all", "flush", "flush_local"};
 
 /// -send_mode: which calls send messages from one process to another. Source: MPI 4.1, section 3.4.
 enum class SendMode { standard, synchronous, buffered };
 template <>
-inline constexpr Words<3> words_of<SendMode> = {"standard", "synchronous", "buffered"};
+inline constexpr Names<3> names_of<SendMode> = {"standard", "synchronous", "buffered"};
 
 /// Upper bound of what MPI adds to a buffered message (MPI_BSEND_OVERHEAD), in bytes.
 inline constexpr std::int64_t most_send_overhead = 1024;
@@ -112,11 +112,11 @@ enum class Overlap {
 };
 
 /// Which buffer the other processes reach through a window.
-enum class Exposed { nothing, send, receive };
+enum class ExposedBuffer { nothing, send, receive };
 
 /// Facts of one-sided benchmarks.
 struct OneSided {
-  Exposed exposed = Exposed::nothing;
+  ExposedBuffer exposed = ExposedBuffer::nothing;
   bool lengths_of_reductions = false;  ///< lengths are whole reduction elements, whatever is transferred
   bool single_element = false;         ///< always one element of a predefined type (MPI_Fetch_and_op)
   bool integers_only = false;          ///< elements are int, whatever type is asked for
@@ -158,7 +158,7 @@ struct Spec {
   Messages receive = Messages::one;
   double time_factor = 1.0;      ///< reported time / time of one repetition (PingPong: 0.5)
   int messages_per_process = 1;  ///< messages into and out of one process per repetition, for the throughput
-  /// Run by a team of threads in each process; a length is that of all threads together.
+  /// Run by a team of threads in each process; a length counts all threads together.
   bool threaded = false;
   bool message_rate = false;  ///< has many messages in flight per repetition; prints Mbytes/sec and Msg/sec
   int min_processes = 1;

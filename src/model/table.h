@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "model/grouping.h"
+#include "model/names.h"
 #include "model/options.h"
 #include "model/spec.h"
-#include "model/words.h"
 
 namespace openimb {
 
@@ -68,7 +68,7 @@ struct Failure {
   std::optional<PairPlace> pair = {};  ///< of endpoints, where only this pair failed
 };
 template <>
-inline constexpr Words<10> words_of<Failure::Cause> = {
+inline constexpr Names<10> names_of<Failure::Cause> = {
     "out_of_memory", "int_overflow", "time_out",    "invalid_processes", "unavailable",
     "no_space",      "io_error",     "over_budget", "no_answer",         "clock_set"};
 

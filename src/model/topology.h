@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "model/names.h"
 #include "model/random.h"
 #include "model/torus.h"
-#include "model/words.h"
 
 namespace openimb {
 
@@ -18,7 +18,7 @@ namespace openimb {
 /// random.
 enum class TopologyKind { cartesian, graph, random };
 template <>
-inline constexpr Words<3> words_of<TopologyKind> = {"cartesian", "graph", "random"};
+inline constexpr Names<3> names_of<TopologyKind> = {"cartesian", "graph", "random"};
 
 inline constexpr int default_grid_dimensions = 2;
 
@@ -44,8 +44,8 @@ struct Topology {
   constexpr int neighbors(int ranks) const {
     return kind == TopologyKind::random ? std::min(degree, std::max(1, ranks - 1)) : 2 * dimensions;
   }
-  /// The periodic grid of so many ranks. Extents that are not given are in descending order, as those of
-  /// MPI_Dims_create.
+  /// The periodic grid of so many ranks. Extents that are not given are in descending order, like the extents
+  /// of MPI_Dims_create.
   Torus grid(int ranks) const;
   /// "4 x 2", "graph 4 x 2", "random graph, degree 3, seed 1".
   std::string name(int ranks) const;

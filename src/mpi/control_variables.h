@@ -17,10 +17,10 @@ namespace openimb {
 /// variables of any scope allow.
 class ControlVariables {
  public:
-  /// Tries each variant: writes its values, reads them back, and restores those of the start. `variants`
+  /// Tries each variant: writes its values, reads them back, and restores the initial values. `variants`
   /// outlive the object. At the first error it stops; see error().
   explicit ControlVariables(std::span<const Variant> variants);
-  /// Restores the values of the start.
+  /// Restores the initial values.
   ~ControlVariables();
   ControlVariables(const ControlVariables&) = delete;
   ControlVariables& operator=(const ControlVariables&) = delete;
@@ -34,7 +34,7 @@ class ControlVariables {
   /// One line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// Puts the values of a variant in force, or, without one, those of the start. Throws where the library
+  /// Puts the values of a variant in force, or, without one, the initial values. Throws where the library
   /// refuses a value that it took before.
   void use(std::optional<int> variant);
   /// Of each variable, before anything was written.

@@ -15,7 +15,7 @@ namespace openimb {
 namespace {
 
 // A 16-bit type that mpi.h declares, if the library has it: with a binary interface it may be older.
-[[maybe_unused]] MPI_Datatype if_known(MPI_Datatype type) {
+[[maybe_unused]] MPI_Datatype null_if_unsupported(MPI_Datatype type) {
 #ifdef OPENIMB_PORTABLE
   const ReturnErrorsScope scope;
   int bytes = 0;
@@ -40,11 +40,11 @@ MPI_Datatype base_type(DataType type) {
       return MPI_DOUBLE;
 #ifdef OPENIMB_FLOAT16
     case DataType::float16:
-      return if_known(MPIX_C_FLOAT16);
+      return null_if_unsupported(MPIX_C_FLOAT16);
 #endif
 #ifdef OPENIMB_BFLOAT16
     case DataType::bfloat16:
-      return if_known(MPIX_BFLOAT16);
+      return null_if_unsupported(MPIX_BFLOAT16);
 #endif
     default:
       return MPI_DATATYPE_NULL;
@@ -122,9 +122,9 @@ void make_periods(const Element& element, std::int64_t periods, MPI_Datatype bas
   make_vector(periods, one_period.handle(), result);
 }
 
-// Creates the type of a message of so many elements. The last period may be incomplete; the extent is that of
+// Creates the type of a message of so many elements. The last period may be incomplete; the extent counts
 // whole periods.
-MPI_Datatype with_gaps(const Element& element, std::int64_t elements, MPI_Datatype base) {
+MPI_Datatype make_gapped(const Element& element, std::int64_t elements, MPI_Datatype base) {
   const Period period = element.layout.period();
   const std::int64_t periods = elements / period.elements, rest = elements % period.elements;
   const MPI_Aint extent = period.extent * element.size();
@@ -177,7 +177,7 @@ ElementType::ElementType(const Element& element, std::int64_t vector_elements)
     replace_type(type);
   }
   if (element.layout.has_gaps() && vector_elements > 0) {
-    replace_type(with_gaps(element, vector_elements, type_));
+    replace_type(make_gapped(element, vector_elements, type_));
     covers_ = vector_elements;
   }
   if (element.is_vector() && vector_elements > 0) {

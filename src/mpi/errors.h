@@ -27,7 +27,7 @@ struct SessionErrors {
 #endif
 
 /// Calls on the window return their errors as codes. Not MPI_ERRORS_RETURN: MPICH 5 and Intel MPI 2021 swap
-/// its value in the standard's binary interface with that of MPI_ERRORS_ABORT.
+/// its value in the standard's binary interface with the value of MPI_ERRORS_ABORT.
 void return_errors_on_window(MPI_Win win);
 
 /// As long as the object lives, calls on `comm` and calls without a communicator return their errors as

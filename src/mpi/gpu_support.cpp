@@ -36,11 +36,11 @@ std::string memory_kinds() {
 }  // namespace
 
 GpuAnswers ask_for_gpu_support(GpuApi api, FindFunction find) {
-  constexpr const char* of_cuda[] = {"MPIX_Query_cuda_support"};
-  constexpr const char* of_rocm[] = {"MPIX_Query_rocm_support", "MPIX_Query_hip_support"};
+  constexpr const char* cuda_queries[] = {"MPIX_Query_cuda_support"};
+  constexpr const char* rocm_queries[] = {"MPIX_Query_rocm_support", "MPIX_Query_hip_support"};
   const bool cuda = api == GpuApi::cuda;
   GpuAnswers answers{.library = mpi_library(), .memory_kinds = memory_kinds(), .setting = setting};
-  for (const char* const name : cuda ? std::span<const char* const>(of_cuda) : std::span(of_rocm)) {
+  for (const char* const name : cuda ? std::span<const char* const>(cuda_queries) : std::span(rocm_queries)) {
     const auto query = reinterpret_cast<int (*)()>(find(name));
     if (query == nullptr) continue;
     answers.call = name;

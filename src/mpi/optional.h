@@ -38,8 +38,8 @@ std::string_view unusable_reason(std::string_view call);
 #ifdef OPENIMB_LARGE_COUNT_UNDECLARED
 namespace openimb::call {
 
-/// An argument of the form with MPI_Count, from that of the form with int and those around it: an int is a
-/// count in front of a type, and a size in front of a position or at the end.
+/// Derives an argument of the form with MPI_Count from the arguments of the form with int: an int is a count
+/// in front of a type, and a size in front of a position or at the end.
 template <class Before, class Argument, class After>
 struct LargeArgument {
   static constexpr bool counts =

@@ -51,7 +51,7 @@ void Window::exchange_bases(MPI_Comm comm) {
 bool share_memory(MPI_Comm comm) {
   int ranks = 0;
   MPI_Comm_size(comm, &ranks);
-  return Communicator::of_host(comm).size() == ranks;
+  return Communicator::split_by_host(comm).size() == ranks;
 }
 
 }  // namespace openimb

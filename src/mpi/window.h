@@ -18,7 +18,7 @@
 
 namespace openimb {
 
-/// -info as an MPI object; MPI_INFO_NULL where nothing was asked for.
+/// -info as an MPI object; MPI_INFO_NULL without -info.
 class Info {
  public:
   explicit Info(std::span<const std::pair<std::string, std::string>> pairs);
@@ -34,10 +34,10 @@ class Info {
 /// The number of bytes to attach: zero bytes cannot be attached.
 constexpr MPI_Aint at_least_one_byte(MPI_Aint bytes) { return bytes > 0 ? bytes : 1; }
 
-/// Creates a window. IMB-EXT's Window times this, and its window keeps MPI's own error handler, as setting
-/// another one would be timed, too. Displacements count bytes. MPI_Win_free frees every kind, including
-/// attached memory, and returns only when all ranks have called it. Returns MPI's code; after an error there
-/// may be a window (dynamic: created, but nothing attached).
+/// Creates a window. IMB-EXT's Window times this, and its window keeps MPI's own error handler, because
+/// setting another one would also be timed. Displacements count bytes. MPI_Win_free frees every kind,
+/// including attached memory, and returns only when all ranks have called it. Returns MPI's code; after an
+/// error there may be a window (dynamic: created, but nothing attached).
 inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm,
                        MPI_Win& win) {
   switch (kind) {

@@ -65,7 +65,7 @@ void dissemination_barrier(MPI_Comm comm) {
   }
 }
 
-Communicator Communicator::of_host(MPI_Comm all) {
+Communicator Communicator::split_by_host(MPI_Comm all) {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
   return Communicator(host);

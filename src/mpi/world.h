@@ -21,7 +21,7 @@ struct InitCall {
   double seconds = 0;
 };
 
-/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h), except those of
+/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h), except errors of
 /// MPI_Init_thread.
 class Environment {
  public:
@@ -59,8 +59,8 @@ class Communicator {
   Communicator split(int color, int key) const;
 
   /// The ranks of a communicator that are on this rank's host, in its order; collective.
-  static Communicator of_host(MPI_Comm all);
-  Communicator of_host() const { return of_host(handle_); }
+  static Communicator split_by_host(MPI_Comm all);
+  Communicator split_by_host() const { return split_by_host(handle_); }
 
   MPI_Comm handle() const { return handle_; }
   bool contains_me() const { return handle_ != MPI_COMM_NULL; }

@@ -60,7 +60,7 @@ std::string memory_error(const Spec& spec, const MemoryChoice& memory, WindowKin
            ": this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan and "
            "Exscan only; -gpu_check trust runs it";
   }
-  if (spec.one_sided.exposed == Exposed::nothing) return {};
+  if (spec.one_sided.exposed == ExposedBuffer::nothing) return {};
   if (memory.window_memory(spec) == MemoryKind::host) return {};
   if (!allocates(spec.one_sided.window_kind(window))) return {};
   return asked + ": MPI allocates the memory of this window, on the host; use -window create or dynamic";

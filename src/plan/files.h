@@ -11,8 +11,8 @@
 
 namespace openimb {
 
-/// `base`: path of the file without suffix. With several groups `_g<group>` follows; where each process has a
-/// file of its own, `_<rank in the group>` also follows.
+/// `base`: path of the file without suffix. `_g<group>` follows if there are several groups, and `_<rank in
+/// the group>` if each process has a file of its own.
 std::string file_name(const std::string& base, const Spec& spec, const Grouping& grouping, int group,
                       int rank);
 

@@ -14,7 +14,7 @@ namespace openimb {
 /// One side's buffer, in bytes. Slot i begins at (i % slots) * stride.
 struct BufferPlan {
   std::int64_t footprint = 0;  ///< memory one repetition touches
-  std::int64_t stride = 0;     ///< from one slot to the next; 0 where there is one slot
+  std::int64_t stride = 0;     ///< from one slot to the next; 0 with one slot
   std::int64_t total = 0;      ///< allocated
 };
 

@@ -10,7 +10,7 @@ namespace openimb {
 namespace {
 
 // `element`: bytes of one element, the unit of -count.
-std::vector<std::int64_t> lengths_asked_for(const Options& options, std::int64_t element) {
+std::vector<std::int64_t> requested_lengths(const Options& options, std::int64_t element) {
   if (!options.lengths.empty()) return options.lengths;
   std::vector<std::int64_t> lengths;
   for (const std::int64_t count : options.counts) lengths.push_back(times(count, element));
@@ -33,7 +33,7 @@ std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& optio
   if (spec.one_sided.lengths_of_reductions) unit = std::max(unit, options.reduction.size());
   std::vector<std::int64_t> lengths;
   std::optional<std::int64_t> previous;
-  for (const std::int64_t asked : lengths_asked_for(options, element)) {
+  for (const std::int64_t asked : requested_lengths(options, element)) {
     const std::int64_t rounded = rounded_up(asked, unit);
     if ((rounded == 0 && !options.zero_size) || rounded == previous) continue;
     lengths.push_back(times(rounded, threads));
@@ -43,7 +43,7 @@ std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& optio
 }
 
 LengthRange length_range(const Options& options) {
-  const std::vector<std::int64_t> lengths = lengths_asked_for(options, options.data.size());
+  const std::vector<std::int64_t> lengths = requested_lengths(options, options.data.size());
   const auto [smallest, largest] = std::ranges::minmax_element(lengths);
   return {*smallest, *largest};
 }

@@ -9,9 +9,9 @@
 
 namespace openimb {
 
-/// Lengths in bytes, each a multiple of the element size: a requested length is rounded up, and dropped where
-/// rounding makes it equal to the one before it. For threaded benchmarks the requested length is that of each
-/// thread's message, the returned one that of all threads together (model/saturating.h). A synchronization
+/// Lengths in bytes, each a multiple of the element size: a requested length is rounded up, and dropped if
+/// rounding makes it equal to the one before it. For threaded benchmarks users request the length of each
+/// thread's message; the returned length counts all threads together (model/saturating.h). A synchronization
 /// has the single length 0.
 std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& options);
 

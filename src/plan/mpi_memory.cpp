@@ -12,8 +12,8 @@ namespace {
 // message: 440 and 705 (MPICH), 833 (Open MPI). A message in parts: 1,430 to 1,620 (MPICH).
 constexpr std::int64_t message = 850, message_in_parts = 2000, part = 8;
 // A collective has a schedule with an entry for each message. MPICH: 2,320 on 2 ranks, 6,660 on 16, 13,530 on
-// 24, 15,770 on 40 (Alltoall); Open MPI: 1,080, 3,910 on 40. Reductions have up to two messages of temporary
-// memory, too (132 KB at 64 KiB with MPICH, 70 KB with Open MPI).
+// 24, 15,770 on 40 (Alltoall); Open MPI: 1,080, 3,910 on 40. Reductions also need temporary memory for up to
+// two messages (132 KB at 64 KiB with MPICH, 70 KB with Open MPI).
 constexpr std::int64_t collective = 1600, collective_per_process = 500, temporary_messages = 2;
 
 std::int64_t per_persistent_request(const Spec& spec, const Geometry& geometry, const RequestCounts& counts) {

@@ -19,9 +19,9 @@ struct RequestCounts {
 /// Upper bound in bytes for a process, or for one of its timed threads.
 std::int64_t request_bytes(const Spec& spec, const Geometry& geometry, const RequestCounts& counts);
 
-/// Messages for which the attached buffer has room: those of three repetitions. At most two repetitions have
-/// messages that are not yet received, as all benchmarks with buffered sends answer each repetition. The
-/// messages of a third one are received, but MPI may not have freed their copies.
+/// Messages for which the attached buffer has room: the messages of three repetitions. At most two
+/// repetitions have messages that are not yet received, as all benchmarks with buffered sends answer each
+/// repetition. The messages of a third one are received, but MPI may not have freed their copies.
 std::int64_t buffered_messages(const Spec& spec, int in_flight);
 
 /// Bytes of the attached buffer that -mem counts.

@@ -9,7 +9,7 @@ namespace openimb {
 
 namespace {
 
-// Streams of random numbers beside those of the passes, which are numbered from 1.
+// Numbers of random streams. The streams of passes are numbered from 1.
 constexpr int stream_of_seats = -1, stream_of_rounds = -2;
 
 EndpointPair ascending(int first, int second) { return {std::min(first, second), std::max(first, second)}; }

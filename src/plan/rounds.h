@@ -21,7 +21,7 @@ class RoundPlan {
   RoundPlan(const FabricOptions& options, int endpoints);
   int count() const { return count_; }
   /// In odd passes `a` is the lower number, in even ones the higher, so that an even number of passes
-  /// measures both directions equally often. Pairs of a hub and those of a file are the same in all passes.
+  /// measures both directions equally often. Pairs of a hub and pairs from a file are the same in all passes.
   EndpointPairs pairs(int round, int pass) const;
   /// Numbers of the rounds in the order of a pass; passes count from 1.
   std::vector<int> order(int pass) const;

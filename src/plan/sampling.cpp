@@ -13,21 +13,21 @@ std::int64_t count_of(std::span<const CompletedBatch> completed, Purpose purpose
                             [](const CompletedBatch& batch) { return batch.step.purpose; });
 }
 
-Next measure(std::int64_t repetitions) {
-  return {.answer = Next::Answer::step,
+Decision measure(std::int64_t repetitions) {
+  return {.answer = Decision::Answer::step,
           .step = {.purpose = Purpose::measure, .repetitions = repetitions},
           .total = repetitions};
 }
 
-Next prepare(Purpose purpose, std::int64_t repetitions) {
-  return {.answer = Next::Answer::step, .step = {.purpose = purpose, .repetitions = repetitions}};
+Decision prepare(Purpose purpose, std::int64_t repetitions) {
+  return {.answer = Decision::Answer::step, .step = {.purpose = purpose, .repetitions = repetitions}};
 }
 
 }  // namespace
 
-Next GuideSampling::next(std::span<const CompletedBatch> so_far) const {
+Decision GuideSampling::next(std::span<const CompletedBatch> so_far) const {
   const Settings& settings = limits_.settings;
-  if (count_of(so_far, Purpose::measure) > 0) return {.answer = Next::Answer::done};
+  if (count_of(so_far, Purpose::measure) > 0) return {.answer = Decision::Answer::done};
   if (limits_.warm_up && so_far.empty()) {
     return prepare(Purpose::warm_up, warm_up_repetitions(settings, limits_.planned));
   }
@@ -42,25 +42,25 @@ Next GuideSampling::next(std::span<const CompletedBatch> so_far) const {
   if (fitting < limits_.planned && trials == 1) {
     return prepare(Purpose::trial, estimate_repetitions(settings, limits_.planned, seconds_each));
   }
-  if (fitting == 0) return {.answer = Next::Answer::time_out, .seconds_each = seconds_each};
+  if (fitting == 0) return {.answer = Decision::Answer::time_out, .seconds_each = seconds_each};
   return measure(fitting);
 }
 
-Next PatientSampling::next(std::span<const CompletedBatch> so_far) const {
-  const Next next = inner_->next(so_far);
-  return next.answer == Next::Answer::time_out ? measure(1) : next;
+Decision AtLeastOneSampling::next(std::span<const CompletedBatch> so_far) const {
+  const Decision next = inner_->next(so_far);
+  return next.answer == Decision::Answer::time_out ? measure(1) : next;
 }
 
-Next SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
+Decision SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
   const std::int64_t measured = count_of(so_far, Purpose::measure);
   const auto before_measuring = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
-  Next next = inner_->next(before_measuring);
-  if (next.answer != Next::Answer::step || next.step.purpose != Purpose::measure) return next;
+  Decision next = inner_->next(before_measuring);
+  if (next.answer != Decision::Answer::step || next.step.purpose != Purpose::measure) return next;
   const std::int64_t total = next.step.repetitions;
   const std::int64_t cycles = total / cycle_;
   const std::int64_t segments = std::clamp(cycles, std::int64_t{1}, std::int64_t{segments_});
-  if (measured == segments) return {.answer = Next::Answer::done};
-  // The last segment has the repetitions that make no whole cycle, too.
+  if (measured == segments) return {.answer = Decision::Answer::done};
+  // The last segment also has the repetitions that make no whole cycle.
   const auto end_of = [&](std::int64_t segment) {
     return segment == segments ? total : cycles * segment / segments * cycle_;
   };
@@ -69,21 +69,21 @@ Next SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
   return next;
 }
 
-Next QuittingSampling::next(std::span<const CompletedBatch> so_far) const {
+Decision EarlyExitSampling::next(std::span<const CompletedBatch> so_far) const {
   const std::int64_t measured = count_of(so_far, Purpose::measure);
-  Next next = inner_->next(so_far.first(so_far.size() - static_cast<std::size_t>(measured)));
-  if (next.answer != Next::Answer::step || next.step.purpose != Purpose::measure) return next;
+  Decision next = inner_->next(so_far.first(so_far.size() - static_cast<std::size_t>(measured)));
+  if (next.answer != Decision::Answer::step || next.step.purpose != Purpose::measure) return next;
   const std::int64_t total = next.step.repetitions;
   const std::int64_t first = std::min(total, (repetitions_to_give_up + cycle_ - 1) / cycle_ * cycle_);
   next.step.repetitions = measured == 0 ? first : total - first;
-  const bool gives_up = measured == 1 && too_few_are_valid(so_far.back().valid, first);
-  if (measured == 2 || next.step.repetitions == 0 || gives_up) return {.answer = Next::Answer::done};
+  const bool gives_up = measured == 1 && too_few_valid(so_far.back().valid, first);
+  if (measured == 2 || next.step.repetitions == 0 || gives_up) return {.answer = Decision::Answer::done};
   return next;
 }
 
-Next PassSampling::next(std::span<const CompletedBatch> so_far) const {
+Decision PassSampling::next(std::span<const CompletedBatch> so_far) const {
   const Settings& settings = guide_.settings;
-  if (count_of(so_far, Purpose::measure) > 0) return {.answer = Next::Answer::done};
+  if (count_of(so_far, Purpose::measure) > 0) return {.answer = Decision::Answer::done};
   const bool warmed = count_of(so_far, Purpose::warm_up) > 0 || !guide_.warm_up;
   if (guide_.policy == IterationPolicy::off) {
     return warmed ? measure(guide_.planned)
@@ -101,7 +101,7 @@ Next PassSampling::next(std::span<const CompletedBatch> so_far) const {
     if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
     const double with_load = seconds_each + guide_.load_seconds;
     if (repetitions_in_time(settings, guide_.policy, guide_.planned, with_load, guide_.processes) == 0) {
-      return {.answer = Next::Answer::time_out, .seconds_each = with_load};
+      return {.answer = Decision::Answer::time_out, .seconds_each = with_load};
     }
   }
   const std::int64_t count = repetitions(seconds_each);

@@ -35,7 +35,7 @@ struct CompletedBatch {
   std::int64_t valid = 0;  ///< repetitions in which no rank was late, where these begin at agreed times
 };
 
-struct Next {
+struct Decision {
   enum class Answer { step, done, time_out };
   Answer answer = Answer::done;
   BatchPlan step = {};
@@ -46,7 +46,7 @@ struct Next {
 class Sampling {
  public:
   virtual ~Sampling() = default;
-  virtual Next next(std::span<const CompletedBatch> so_far) const = 0;
+  virtual Decision next(std::span<const CompletedBatch> so_far) const = 0;
 };
 
 /// What the guide's policies depend on.
@@ -64,7 +64,7 @@ struct SamplingLimits {
 class GuideSampling final : public Sampling {
  public:
   explicit GuideSampling(const SamplingLimits& limits) : limits_(limits) {}
-  Next next(std::span<const CompletedBatch> so_far) const override;
+  Decision next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   SamplingLimits limits_;
@@ -72,24 +72,24 @@ class GuideSampling final : public Sampling {
 
 /// Measures one repetition where none fits into the time limit: a slow pair must not cost the other pairs of
 /// its round their rows.
-class PatientSampling final : public Sampling {
+class AtLeastOneSampling final : public Sampling {
  public:
-  explicit PatientSampling(std::unique_ptr<Sampling> inner) : inner_(std::move(inner)) {}
-  Next next(std::span<const CompletedBatch> so_far) const override;
+  explicit AtLeastOneSampling(std::unique_ptr<Sampling> inner) : inner_(std::move(inner)) {}
+  Decision next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   std::unique_ptr<Sampling> inner_;
 };
 
-/// One sample, divided into segments that alternate with those of other launches (duet benchmarking: Bulej et
-/// al., ICPE 2020).
+/// One sample, divided into segments that alternate with other launches' segments (duet benchmarking: Bulej
+/// et al., ICPE 2020).
 class SegmentedSampling final : public Sampling {
  public:
   /// At most `segments`. Each has whole cycles of `cycle` repetitions, as each begins with the first buffers
   /// and the first root; only the last one may end within a cycle.
   SegmentedSampling(std::unique_ptr<Sampling> inner, int segments, std::int64_t cycle)
       : inner_(std::move(inner)), segments_(segments), cycle_(cycle) {}
-  Next next(std::span<const CompletedBatch> so_far) const override;
+  Decision next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   std::unique_ptr<Sampling> inner_;
@@ -99,11 +99,11 @@ class SegmentedSampling final : public Sampling {
 
 /// Measures `repetitions_to_give_up` first, and the rest where enough of them are valid. Both parts but the
 /// last have whole cycles of `cycle` repetitions, as each begins with the first buffers and the first root.
-class QuittingSampling final : public Sampling {
+class EarlyExitSampling final : public Sampling {
  public:
-  QuittingSampling(std::unique_ptr<Sampling> inner, std::int64_t cycle)
+  EarlyExitSampling(std::unique_ptr<Sampling> inner, std::int64_t cycle)
       : inner_(std::move(inner)), cycle_(cycle) {}
-  Next next(std::span<const CompletedBatch> so_far) const override;
+  Decision next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   std::unique_ptr<Sampling> inner_;
@@ -124,7 +124,7 @@ struct PassLimits {
 class PassSampling final : public Sampling {
  public:
   PassSampling(const SamplingLimits& guide, const PassLimits& pass) : guide_(guide), pass_(pass) {}
-  Next next(std::span<const CompletedBatch> so_far) const override;
+  Decision next(std::span<const CompletedBatch> so_far) const override;
 
  private:
   std::int64_t repetitions(double seconds_each) const;

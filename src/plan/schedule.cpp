@@ -49,10 +49,10 @@ Schedule::Schedule(std::span<const Spec> catalog, const Options& options, int ra
       ranks_(ranks),
       off_cache_(off_cache),
       large_counts_(large_counts) {
-  for (const Selected& selected : options.selection) add_tables(selected);
+  for (const SelectedBenchmark& selected : options.selection) add_tables(selected);
 }
 
-void Schedule::add_tables(const Selected& selected) {
+void Schedule::add_tables(const SelectedBenchmark& selected) {
   const Spec& spec = catalog_[static_cast<std::size_t>(selected.index)];
   const bool prefixed_only = selected.multi && options_.multi == Multi::off;
   const Multi multi = prefixed_only ? Multi::summary : options_.multi;
@@ -146,7 +146,7 @@ std::int64_t Schedule::received_at_once(int in_flight) const {
 }
 
 bool Schedule::was_named(int benchmark) const {
-  return std::ranges::any_of(options_.selection, [&](const Selected& selected) {
+  return std::ranges::any_of(options_.selection, [&](const SelectedBenchmark& selected) {
     return selected.index == benchmark && !selected.by_default;
   });
 }
@@ -297,10 +297,10 @@ std::optional<Failure> Schedule::failure_of(const TablePlan& plan, const Point& 
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point) const {
   auto guide = std::make_unique<GuideSampling>(limits(plan, point));
-  if (options_.fabric) return std::make_unique<PatientSampling>(std::move(guide));
+  if (options_.fabric) return std::make_unique<AtLeastOneSampling>(std::move(guide));
   // Not divided: aggregate transfers complete together, and repetitions continue in a file.
   if (plan.gated && !options_.interleaving) {
-    return std::make_unique<QuittingSampling>(std::move(guide), cycle_of(plan, point));
+    return std::make_unique<EarlyExitSampling>(std::move(guide), cycle_of(plan, point));
   }
   if (!options_.interleaving || plan.spec().uses_files() || plan.table.aggregate()) return guide;
   const std::int64_t cycle = cycle_of(plan, point);
@@ -318,7 +318,7 @@ std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point&
                                                                    : 1;
   auto sample = std::make_unique<PassSampling>(limits(plan, point), pass);
   if (!plan.gated) return sample;
-  return std::make_unique<QuittingSampling>(std::move(sample), cycle_of(plan, point));
+  return std::make_unique<EarlyExitSampling>(std::move(sample), cycle_of(plan, point));
 }
 
 SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const {

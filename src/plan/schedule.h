@@ -90,7 +90,7 @@ class Schedule {
   int available() const;                   ///< processes that may take part
   int threads_of(const Spec& spec) const;  ///< of a process, with messages of their own
   int threads_in(const Spec& spec) const;  ///< of a process, that communicate
-  void add_tables(const Selected& selected);
+  void add_tables(const SelectedBenchmark& selected);
   Spec spec_of(int benchmark) const;
   std::int64_t received_at_once(int in_flight) const;
   bool was_named(int benchmark) const;

@@ -66,13 +66,13 @@ std::string lengths(const RunFacts& facts, const Options& options) {
                    static_cast<long long>(range.smallest), what, static_cast<long long>(range.largest));
 }
 
-std::string passes_text(const Passes& passes, bool of_rounds) {
+std::string passes_text(const Passes& passes, bool in_rounds) {
   std::string text;
   const auto add = [&](const std::string& limit) { text += (text.empty() ? "until " : " or ") + limit; };
   if (passes.precision) add("each row is within +-" + shortest(significant(*passes.precision * 100)) + " %");
   if (passes.most) add(formatted("%d pass%s", *passes.most, *passes.most == 1 ? " is done" : "es are done"));
   if (passes.budget) add(shortest(*passes.budget) + " s have passed");
-  return of_rounds ? text : text + "; figures are medians over passes";
+  return in_rounds ? text : text + "; figures are medians over passes";
 }
 
 std::string variant_text(const Variant& variant) {

@@ -10,8 +10,8 @@ namespace {
 
 // A figure in the unit of the text. A table may show a figure that a row lacks: 0.
 double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
-  if (!row.has(figure) && facts_of(figure).presence != FigureRow::always) return 0;
-  const Unit unit = facts_of(figure).unit;
+  if (!row.has(figure) && info_of(figure).presence != FigureInfo::always) return 0;
+  const Unit unit = info_of(figure).unit;
   if (unit == Unit::seconds) return row[figure] * 1e6;
   return unit == Unit::bytes_per_second ? row[figure] / bytes_per_megabyte : row[figure];
 }
@@ -31,7 +31,7 @@ std::vector<Cell> labeled_cells(const Table& table, const Measurement& measureme
   const auto add = [&](const std::string& number, std::string_view unit) {
     cells.push_back({"", " " + number + "(" + std::string(unit) + ")"});
   };
-  for (const Shown& column : table.shown().columns) {
+  for (const Column& column : table.shown().columns) {
     add(formatted("%g", shown(row, column.figure, bytes_per_megabyte)), column.head);
   }
   if (table.multi == Multi::each_group) add(std::to_string(row.group), "group");
@@ -64,10 +64,10 @@ std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, c
   if (table.multi == Multi::each_group) cells.push_back({"Group", integer_cell(row.group)});
   if (table.has_lengths()) cells.push_back({"#bytes", integer_cell(measurement.bytes)});
   cells.push_back({"#repetitions", integer_cell(measurement.repetitions)});
-  for (const Shown& column : table.shown().columns) {
+  for (const Column& column : table.shown().columns) {
     const double number = shown(row, column.figure, bytes_per_megabyte);
-    const bool rounded = facts_of(column.figure).unit == Unit::messages_per_second;
-    if (facts_of(column.figure).presence == FigureRow::where_valid && !row.has(column.figure)) {
+    const bool rounded = info_of(column.figure).unit == Unit::messages_per_second;
+    if (info_of(column.figure).presence == FigureInfo::where_valid && !row.has(column.figure)) {
       cells.push_back({column.head, padded("n/a")});
       continue;
     }

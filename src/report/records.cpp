@@ -82,8 +82,8 @@ void write_slowest(JsonWriter& json, const Table& table, const Row& row, Number 
 
 template <class Number>
 void write_figures(JsonWriter& json, const Table& table, const Row& row, Number number) {
-  for (const FigureRow& facts : figures) {
-    const bool has = facts.presence == FigureRow::always || row.has(facts.figure);
+  for (const FigureInfo& facts : figures) {
+    const bool has = facts.presence == FigureInfo::always || row.has(facts.figure);
     if (has) json.field(facts.name, number(row[facts.figure]));
     if (facts.figure == Figure::time_avg) write_slowest(json, table, row, number);
   }
@@ -256,7 +256,7 @@ void RecordReporter::end(const Ending& ending) { out_.write(end_record(ending));
 std::string end_record(const Ending& ending) {
   return record("end", [&](JsonWriter& json) {
     json.field("state", name_of(ending.state));
-    json.field("reason", unless_empty(ending.reason));
+    json.field("reason", null_if_empty(ending.reason));
     json.field("measured", ending.measured);
     json.field("failed", ending.failed);
     json.field("defects", ending.defects);

@@ -79,7 +79,7 @@ void write_platform(JsonWriter& json, const RunFacts& facts) {
   json.array_of_objects("ranks", facts.ranks, [&](const RankPlace& place) {
     json.field("rank", rank++);
     json.field("host", place.host);
-    json.field("cpus", unless_empty(place.cpus));
+    json.field("cpus", null_if_empty(place.cpus));
     const std::size_t index = static_cast<std::size_t>(rank) - 1;
     if (index < facts.interfaces.size() && !facts.interfaces[index].empty()) {
       json.field("interfaces", facts.interfaces[index]);
@@ -128,7 +128,7 @@ std::string run_record(const RunFacts& facts, const OptionsInForce& options) {
     if (!facts.file.empty()) {
       json.object("file", [&] {
         json.field("path", facts.file);
-        json.field("file_system", unless_empty(facts.file_system));
+        json.field("file_system", null_if_empty(facts.file_system));
       });
     }
     json.field_if_any("load_flops_per_second", facts.load_flops);

@@ -146,7 +146,7 @@ std::string SweepText::slowest(const Table& table) const {
     const auto length = static_cast<long long>(bytes);
     const double median = summary.times.median();
     for (const PairSample& sample : summary.worst) {
-      if (sample.seconds <= median * (1 + width)) continue;  // the median is that of a bin
+      if (sample.seconds <= median * (1 + width)) continue;  // the median is the middle of a bin
       text +=
           formatted("# slow: %lld B: %.2f usec, %.2f of the median: pair %s\n", length, sample.seconds * 1e6,
                     median > 0 ? sample.seconds / median : 0, name(sample.place).c_str());

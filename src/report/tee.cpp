@@ -6,7 +6,7 @@
 
 namespace openimb {
 
-void Tee::each(const std::function<void(Reporter&)>& write) {
+void Tee::for_each(const std::function<void(Reporter&)>& write) {
   const auto all = [&] {
     for (const auto& reporter : reporters_) write(*reporter);
   };
@@ -15,35 +15,35 @@ void Tee::each(const std::function<void(Reporter&)>& write) {
 }
 
 void Tee::begin(const RunFacts& facts, const Options& options) {
-  each([&](Reporter& reporter) { reporter.begin(facts, options); });
+  for_each([&](Reporter& reporter) { reporter.begin(facts, options); });
 }
 
 void Tee::open_table(const Table& table) {
-  each([&](Reporter& reporter) { reporter.open_table(table); });
+  for_each([&](Reporter& reporter) { reporter.open_table(table); });
 }
 
 void Tee::row(const Table& table, const Measurement& measurement) {
-  each([&](Reporter& reporter) { reporter.row(table, measurement); });
+  for_each([&](Reporter& reporter) { reporter.row(table, measurement); });
 }
 
 void Tee::sample(const Table& table, const PassSample& sample) {
-  each([&](Reporter& reporter) { reporter.sample(table, sample); });
+  for_each([&](Reporter& reporter) { reporter.sample(table, sample); });
 }
 
 void Tee::pairs(const Table& table, std::span<const PairSample> samples) {
-  each([&](Reporter& reporter) { reporter.pairs(table, samples); });
+  for_each([&](Reporter& reporter) { reporter.pairs(table, samples); });
 }
 
 void Tee::failure(const Table& table, const Failure& failure) {
-  each([&](Reporter& reporter) { reporter.failure(table, failure); });
+  for_each([&](Reporter& reporter) { reporter.failure(table, failure); });
 }
 
 void Tee::close_table(const Table& table) {
-  each([&](Reporter& reporter) { reporter.close_table(table); });
+  for_each([&](Reporter& reporter) { reporter.close_table(table); });
 }
 
 void Tee::end(const Ending& ending) {
-  each([&](Reporter& reporter) { reporter.end(ending); });
+  for_each([&](Reporter& reporter) { reporter.end(ending); });
 }
 
 bool Tee::ok() const {

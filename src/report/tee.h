@@ -30,7 +30,7 @@ class Tee final : public Reporter {
   bool ok() const override;
 
  private:
-  void each(const std::function<void(Reporter&)>& write);
+  void for_each(const std::function<void(Reporter&)>& write);
 
   std::vector<std::unique_ptr<Reporter>> reporters_;
   std::function<void(const std::function<void()>&)> writing_;

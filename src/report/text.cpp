@@ -92,7 +92,7 @@ std::string title_of(const Table& table) {
   return text += stencil.corners ? ", corners)" : ")";
 }
 
-// Width of the rules in IMB-MT: see Heads.
+// Width of the rules in IMB-MT: see OutputStyle.
 constexpr std::size_t columns_of_threads = 6;
 
 std::string strip_line_ends(const std::string& text) {
@@ -271,9 +271,9 @@ void PassesNotes::add(const std::string& where, int group, const SampleStatistic
       widest_row_ = where;
     }
   }
-  if (!statistics.modes.empty() && ++with_levels_ == 1)
+  if (!statistics.modes.empty() && ++rows_with_levels_ == 1)
     levels_ = (where.empty() ? "" : where + ": ") + levels(statistics.modes, statistics.used);
-  if (!statistics.reference) ++without_reference_;
+  if (!statistics.reference) ++rows_without_reference_;
   Machine& machine = machines_[group];
   machine.states.resize(statistics.states.size());
   for (std::size_t k = 0; k < statistics.states.size(); ++k) {
@@ -284,7 +284,7 @@ void PassesNotes::add(const std::string& where, int group, const SampleStatistic
   machine.samples += statistics.samples;
 }
 
-std::string PassesNotes::between(const Machine& machine) {
+std::string PassesNotes::between_states_text(const Machine& machine) {
   if (machine.between == 0) return "";
   return formatted(", between them (%.0f %%)", 100.0 * machine.between / machine.samples);
 }
@@ -300,11 +300,11 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
     }
     text += std::string(": ") + shortfall_text(shortfall_) + "\n";
   }
-  if (with_levels_ > 0) {
+  if (rows_with_levels_ > 0) {
     text += formatted("# note: samples at several levels in %s, for example %s\n",
-                      counted(with_levels_, "row").c_str(), levels_.c_str());
+                      counted(rows_with_levels_, "row").c_str(), levels_.c_str());
   }
-  const bool all_without = without_reference_ == rows_;
+  const bool all_without = rows_without_reference_ == rows_;
   for (const auto& [group, machine] : machines_) {
     if (machine.states.size() < 2) continue;
     const std::string where = group < 0 ? "" : formatted("group %d", group);
@@ -312,11 +312,12 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
         all_without ? "rows use all samples: too few are in the first" : "rows use samples of the first";
     const std::string states = counted(static_cast<std::int64_t>(machine.states.size()), "state");
     text += note(where, "the machine changed between " + states + ": probes of " +
-                            levels(machine.states, machine.samples) + between(machine) + "; " + whose);
+                            levels(machine.states, machine.samples) + between_states_text(machine) + "; " +
+                            whose);
   }
-  if (without_reference_ > 0 && !all_without) {
+  if (rows_without_reference_ > 0 && !all_without) {
     text += formatted("# note: %s with too few samples in the fastest state; all samples are used\n",
-                      counted(without_reference_, "row").c_str());
+                      counted(rows_without_reference_, "row").c_str());
   }
   return text;
 }

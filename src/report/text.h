@@ -28,17 +28,17 @@ class PassesNotes {
     std::vector<SampleStatistics::State> states;
     int samples = 0, between = 0;
   };
-  static std::string between(const Machine& machine);
+  static std::string between_states_text(const Machine& machine);
 
   int rows_ = 0;
   int imprecise_ = 0;
   SampleStatistics::Shortfall shortfall_ = SampleStatistics::Shortfall::none;
   double widest_ = 0;
   std::string widest_row_;
-  int with_levels_ = 0;
+  int rows_with_levels_ = 0;
   std::string levels_;               ///< of the first such row
   std::map<int, Machine> machines_;  ///< by group: each has probes of its own
-  int without_reference_ = 0;
+  int rows_without_reference_ = 0;
 };
 
 class TextReporter final : public Reporter {

@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-inline std::optional<std::string> unless_empty(const std::string& text) {
+inline std::optional<std::string> null_if_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 

@@ -9,7 +9,7 @@
 
 #include "cli/command_line.h"
 #include "cli/values.h"
-#include "engine/patient_agreement.h"
+#include "engine/timeout_process_group.h"
 #include "mpi/optional.h"
 #include "plan/rounds.h"
 #include "resolve/gathered_text.h"
@@ -75,7 +75,9 @@ std::string key_of(const RankSite& site, EndpointKind kind, int rank) {
   return {};
 }
 
-std::optional<int> if_known(int number) { return number == unknown ? std::nullopt : std::optional(number); }
+std::optional<int> known_number(int number) {
+  return number == unknown ? std::nullopt : std::optional(number);
+}
 
 /// The first rank of each endpoint, or why they cannot be used.
 struct Choice {
@@ -98,7 +100,8 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
       return choice;
     }
     if (!seen.insert(key).second) continue;
-    choice.endpoints.push_back({rank, site.host, site.cpus, if_known(site.numa), if_known(site.socket)});
+    choice.endpoints.push_back(
+        {rank, site.host, site.cpus, known_number(site.numa), known_number(site.socket)});
   }
   if (choice.endpoints.size() < 2) {
     const std::string ranks = sites.size() == 1 ? "1 rank is" : std::to_string(sites.size()) + " ranks are";
@@ -139,7 +142,7 @@ std::string rounds_error(const FabricOptions& fabric) {
 
 }  // namespace
 
-std::vector<EndpointFacts> choose_endpoints(Agreement& world, Options& options) {
+std::vector<EndpointFacts> choose_endpoints(ProcessGroup& world, Options& options) {
   if (!options.fabric) return {};
   FabricOptions& fabric = *options.fabric;
   const std::vector<std::string> sites = world.gather(site_of_this_rank());
@@ -158,7 +161,7 @@ std::vector<EndpointFacts> choose_endpoints(Agreement& world, Options& options) 
 
 void require_timeout_calls(const Options& options) {
   if (!options.fabric || options.fabric->timeout_seconds <= 0) return;
-  for (const std::string_view call : PatientAgreement::needs) {
+  for (const std::string_view call : TimeoutProcessGroup::needs) {
     if (const std::string_view why = call::unusable_reason(call); !why.empty()) {
       throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits for ever");
     }

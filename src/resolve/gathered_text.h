@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/values.h"
-#include "session/agreement.h"
+#include "session/process_group.h"
 
 namespace openimb {
 
@@ -26,7 +26,7 @@ inline std::vector<std::string> words_in(std::string_view text) {
 }
 
 /// The first message of any rank that has one, on all ranks; empty where none has. Collective.
-inline std::string first_message(Agreement& world, std::string mine) {
+inline std::string first_message(ProcessGroup& world, std::string mine) {
   for (const std::string& message : world.gather(mine)) {
     if (mine.empty()) mine = message;
   }

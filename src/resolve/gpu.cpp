@@ -19,7 +19,7 @@ GpuApi api_named(std::string_view name) {
   return name == name_of(GpuApi::cuda) ? GpuApi::cuda : GpuApi::rocm;
 }
 
-std::string asked_for(const MemoryChoice& memory) {
+std::string memory_option(const MemoryChoice& memory) {
   return memory.is_host() ? "-load device" : "-memory " + memory.names();
 }
 
@@ -48,14 +48,14 @@ ApiChoice find_api() {
   return choice;
 }
 
-GpuApi choose_api(Agreement& world, MemoryChoice& memory) {
+GpuApi choose_api(ProcessGroup& world, MemoryChoice& memory) {
   std::optional<GpuApi> api = named_api(memory);
   if (!api && !memory.any_api) api = GpuApi::cuda;  // a load alone, which ROCm does not have
   if (api) return *api;
   const ApiChoice mine = world.rank() == 0 ? find_api() : ApiChoice{};
   const std::string why = world.broadcast(mine.why);
   const std::string name = world.broadcast(mine.api ? name_of(*mine.api) : "");
-  if (name.empty()) throw UsageError(asked_for(memory) + ": no usable GPU: " + why);
+  if (name.empty()) throw UsageError(memory_option(memory) + ": no usable GPU: " + why);
   api = api_named(name);
   memory.send = kind_for_api(memory.send, *api);
   memory.receive = kind_for_api(memory.receive, *api);
@@ -90,10 +90,10 @@ void require_managed(const Device& device, const MemoryChoice& memory) {
   }
 }
 
-std::unique_ptr<Device> open(MpiAgreement& world, const MemoryChoice& memory, GpuApi api) {
-  const int host_rank = world.members().of_host().rank();
+std::unique_ptr<Device> open(MpiProcessGroup& world, const MemoryChoice& memory, GpuApi api) {
+  const int host_rank = world.communicator().split_by_host().rank();
   std::unique_ptr<Device> device;
-  std::string what = asked_for(memory), why;
+  std::string what = memory_option(memory), why;
   try {
     const int index = index_of(world.rank(), host_rank, memory, count_devices(api));
     device = open_device(api, index);
@@ -154,7 +154,7 @@ std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
 
 // Pinned memory needs no support, as it is the host's. Managed memory does: transports that bypass the CPU
 // cannot follow its pages.
-GpuSupport require_support(Agreement& world, GpuApi api, Options& options) {
+GpuSupport require_support(ProcessGroup& world, GpuApi api, Options& options) {
   MemoryChoice& memory = options.memory;
   const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
   const GpuSupport mine = support_of(api, answers);
@@ -169,7 +169,8 @@ GpuSupport require_support(Agreement& world, GpuApi api, Options& options) {
           "), and then crashes; use another MPI";
   }
   why = first_message(world, why);
-  if (!why.empty()) throw UsageError(asked_for(memory) + ": this MPI " + why + ", or give -gpu_check trust");
+  if (!why.empty())
+    throw UsageError(memory_option(memory) + ": this MPI " + why + ", or give -gpu_check trust");
   return mine;
 }
 
@@ -186,11 +187,11 @@ void warn_of_shared_gpus(const std::vector<GpuFacts>& all, Options& options) {
 
 }  // namespace
 
-Gpu open_gpu(MpiAgreement& world, Options& options) {
+Gpu open_gpu(MpiProcessGroup& world, Options& options) {
   MemoryChoice& memory = options.memory;
   if (options.action != Options::Action::run || !memory.needs_gpu()) return {};
 #ifdef OPENIMB_SMPI
-  throw UsageError(asked_for(memory) + ": the simulator has no GPUs; leave it out");
+  throw UsageError(memory_option(memory) + ": the simulator has no GPUs; leave it out");
 #endif
   const GpuApi api = choose_api(world, memory);
   Gpu gpu{.device = open(world, memory, api)};

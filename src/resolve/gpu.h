@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/driver.h"
-#include "engine/mpi_agreement.h"
+#include "engine/mpi_process_group.h"
 #include "model/options.h"
 
 namespace openimb {
@@ -22,6 +22,6 @@ struct Gpu {
 
 /// Opens the GPU that -memory, -gpu and -load require, and decides what they leave open. Collective. Throws
 /// UsageError on all ranks or on none.
-Gpu open_gpu(MpiAgreement& world, Options& options);
+Gpu open_gpu(MpiProcessGroup& world, Options& options);
 
 }  // namespace openimb

@@ -7,7 +7,7 @@
 
 namespace openimb {
 
-std::optional<OffCache> known_off_cache(Agreement& world, const Options& options, std::int64_t gpu_cache) {
+std::optional<OffCache> known_off_cache(ProcessGroup& world, const Options& options, std::int64_t gpu_cache) {
   if (!options.off_cache) return std::nullopt;
   OffCache cache = *options.off_cache;
   system::Cache mine = system::last_level_cache();

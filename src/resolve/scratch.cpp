@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void require_writable(Agreement& world, const std::string& folder) {
+void require_writable(ProcessGroup& world, const std::string& folder) {
   std::string why = system::write_error(folder);
   if (!why.empty())
     why = "cannot create files in " + folder + ": " + why + " (host " + system::host_name() + ")";
@@ -25,7 +25,7 @@ void require_writable(Agreement& world, const std::string& folder) {
 
 }  // namespace
 
-ScratchFiles::ScratchFiles(const Component& component, MpiAgreement& world, const Options& options,
+ScratchFiles::ScratchFiles(const Component& component, MpiProcessGroup& world, const Options& options,
                            std::optional<system::Guardian>& guardian)
     : world_(world), guardian_(guardian) {
   if (!component.list.facts.uses_files) return;
@@ -35,7 +35,7 @@ ScratchFiles::ScratchFiles(const Component& component, MpiAgreement& world, cons
   asked_ = world.broadcast((fs::is_directory(path, error) ? path / guide_name : path).string());
   require_writable(world, fs::path(asked_).parent_path().string());
   base_ = world.broadcast(asked_ + "." + system::unique_name());
-  responsible_ = world.members().of_host().rank() == 0;
+  responsible_ = world.communicator().split_by_host().rank() == 0;
   if (!responsible_) guardian_.reset();
   if (guardian_) guardian_->watch(base_);
 }

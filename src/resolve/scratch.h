@@ -5,7 +5,7 @@
 #include <string>
 
 #include "benchmarks/components.h"
-#include "engine/mpi_agreement.h"
+#include "engine/mpi_process_group.h"
 #include "model/options.h"
 #include "system/guardian.h"
 
@@ -17,7 +17,7 @@ class ScratchFiles {
  public:
   /// `guardian`: of this process; empty for components without files. Throws UsageError on all ranks or on
   /// none, where a rank cannot write.
-  ScratchFiles(const Component& component, MpiAgreement& world, const Options& options,
+  ScratchFiles(const Component& component, MpiProcessGroup& world, const Options& options,
                std::optional<system::Guardian>& guardian);
   ~ScratchFiles();
   ScratchFiles(const ScratchFiles&) = delete;
@@ -29,7 +29,7 @@ class ScratchFiles {
   const std::string& base() const { return base_; }
 
  private:
-  Agreement& world_;
+  ProcessGroup& world_;
   std::optional<system::Guardian>& guardian_;
   std::string asked_, base_;
   bool responsible_ = false;  ///< the first rank of its host

@@ -15,9 +15,9 @@ namespace openimb {
 
 namespace {
 
-// OMP_NUM_THREADS of rank 0, as launchers may set it on one host only. The first number of a list is that of
+// OMP_NUM_THREADS of rank 0, as launchers may set it on one host only. The first number of a list applies to
 // the outermost level.
-int environment_threads(Agreement& world) {
+int environment_threads(ProcessGroup& world) {
   const char* const mine = world.rank() == 0 ? std::getenv("OMP_NUM_THREADS") : nullptr;
   const std::string text = world.broadcast(mine != nullptr ? mine : "");
   if (text.empty()) return 1;
@@ -39,7 +39,7 @@ void require_level(const GrantedLevel& granted, const Options& options) {
 
 void require_comms(const Component& component, const Options& options) {
   if (options.threads.comm != ThreadComm::shared) return;
-  for (const Selected& selected : options.selection) {
+  for (const SelectedBenchmark& selected : options.selection) {
     const Spec& spec = component.list.benchmarks[static_cast<std::size_t>(selected.index)];
     if (spec.kind == Kind::parallel_transfer) continue;
     throw UsageError("-comm shared: " + std::string(spec.name) +
@@ -58,14 +58,14 @@ void require_calls_at_once(const Options& options) {
 
 }  // namespace
 
-GrantedLevel granted_to_all(Agreement& world, ThreadLevel mine) {
+GrantedLevel granted_to_all(ProcessGroup& world, ThreadLevel mine) {
   const auto lowest = static_cast<ThreadLevel>(-world.largest(-static_cast<double>(mine)));
   if (!world.any(mine != lowest)) return {lowest};
   const double rank = mine == lowest ? world.rank() : world.ranks();
   return {lowest, " on rank " + std::to_string(static_cast<int>(-world.largest(-rank)))};
 }
 
-void resolve_threads(const Component& component, Agreement& world, const GrantedLevel& granted,
+void resolve_threads(const Component& component, ProcessGroup& world, const GrantedLevel& granted,
                      Options& options) {
   Threads& threads = options.threads;
   if (options.action != Options::Action::run || (!options.defaults.threaded && !threads.asked)) return;
@@ -96,7 +96,7 @@ void resolve_threads(const Component& component, Agreement& world, const Granted
   }
 }
 
-std::unique_ptr<ThreadTeam> make_team(MpiAgreement& world, const Options& options, Device* device) {
+std::unique_ptr<ThreadTeam> make_team(MpiProcessGroup& world, const Options& options, Device* device) {
   const Threads& threads = options.threads;
   std::vector<int> cpus;
   std::function<void(int)> begin;
@@ -105,8 +105,8 @@ std::unique_ptr<ThreadTeam> make_team(MpiAgreement& world, const Options& option
   if (threads.pinned) {
     cpus = system::usable_cpus();
     // Processes of a host that may use the same CPUs divide them among themselves.
-    const Communicator of_host = world.members().of_host();
-    MpiAgreement host(of_host);
+    const Communicator host_comm = world.communicator().split_by_host();
+    MpiProcessGroup host(host_comm);
     const std::string mine = system::cpu_list(cpus);
     const std::vector<std::string> all = words_in(host.broadcast(joined(host.gather(mine))));
     first = threads.count * static_cast<int>(std::count(all.begin(), all.begin() + host.rank(), mine));

@@ -6,10 +6,10 @@
 
 #include "benchmarks/components.h"
 #include "device/driver.h"
-#include "engine/mpi_agreement.h"
+#include "engine/mpi_process_group.h"
 #include "engine/thread_team.h"
 #include "model/options.h"
-#include "session/agreement.h"
+#include "session/process_group.h"
 
 namespace openimb {
 
@@ -20,14 +20,14 @@ struct GrantedLevel {
 };
 
 /// Collective.
-GrantedLevel granted_to_all(Agreement& world, ThreadLevel mine);
+GrantedLevel granted_to_all(ProcessGroup& world, ThreadLevel mine);
 
 /// Fills in Options::threads.count. Throws UsageError on all ranks.
-void resolve_threads(const Component& component, Agreement& world, const GrantedLevel& granted,
+void resolve_threads(const Component& component, ProcessGroup& world, const GrantedLevel& granted,
                      Options& options);
 
 /// Starts the team of -threads, bound to CPUs with -pin_threads. `device`: null, or the GPU of all threads.
 /// Throws UsageError on all ranks.
-std::unique_ptr<ThreadTeam> make_team(MpiAgreement& world, const Options& options, Device* device);
+std::unique_ptr<ThreadTeam> make_team(MpiProcessGroup& world, const Options& options, Device* device);
 
 }  // namespace openimb

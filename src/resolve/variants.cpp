@@ -11,7 +11,7 @@
 
 namespace openimb {
 
-std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& options) {
+std::unique_ptr<ControlVariables> try_variants(ProcessGroup& world, Options& options) {
   if (options.variants.empty()) return nullptr;
   auto variables = std::make_unique<ControlVariables>(options.variants);
   std::string why = variables->error();
@@ -25,8 +25,8 @@ std::unique_ptr<ControlVariables> try_variants(Agreement& world, Options& option
   if (!why.empty()) throw UsageError("-alternate: " + why);
   // A variable may have no effect on some hosts only.
   std::vector<std::string>& known = options.warnings;
-  for (const std::string& of_rank : world.gather(joined(variables->warnings()))) {
-    for (const std::string& warning : words_in(of_rank)) {
+  for (const std::string& rank_warnings : world.gather(joined(variables->warnings()))) {
+    for (const std::string& warning : words_in(rank_warnings)) {
       if (std::ranges::find(known, warning) == known.end()) known.push_back(warning);
     }
   }

@@ -16,7 +16,7 @@ std::size_t ArrivalSeries::valid() const {
   return static_cast<std::size_t>(std::ranges::count_if(late, is_valid));
 }
 
-std::vector<double> ArrivalSeries::of_valid(const std::vector<double>& values) const {
+std::vector<double> ArrivalSeries::valid_values(const std::vector<double>& values) const {
   std::vector<double> kept;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (is_valid(late[i])) kept.push_back(values[i]);
@@ -24,17 +24,17 @@ std::vector<double> ArrivalSeries::of_valid(const std::vector<double>& values) c
   return kept;
 }
 
-std::vector<double> ArrivalSeries::from_last() const {
+std::vector<double> ArrivalSeries::times_from_last() const {
   std::vector<double> seconds = last_exit;
   for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] -= last_arrival[i];
-  return of_valid(seconds);
+  return valid_values(seconds);
 }
 
 double median_difference(const ArrivalSeries& series, const std::vector<double>& a,
                          const std::vector<double>& b) {
   std::vector<double> seconds = a;
   for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] -= b[i];
-  seconds = series.of_valid(seconds);
+  seconds = series.valid_values(seconds);
   return seconds.empty() ? GroupArrivals::none : median_of(std::move(seconds));
 }
 

@@ -15,12 +15,13 @@ struct ArrivalSeries {
   std::size_t size() const { return late.size(); }
   std::size_t valid() const;
   /// The part of `values` that belongs to valid repetitions.
-  std::vector<double> of_valid(const std::vector<double>& values) const;
+  std::vector<double> valid_values(const std::vector<double>& values) const;
   /// From the last arrival to the last exit, of valid repetitions.
-  std::vector<double> from_last() const;
+  std::vector<double> times_from_last() const;
 };
 
-/// Medians over the valid repetitions of a group; NaN where there is none. Ranks: of the world; -1: none.
+/// Medians over the valid repetitions of a group; NaN if no repetition is valid. Ranks: in the world; -1:
+/// none.
 struct GroupArrivals {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
   double from_last = none, from_first = none, start_skew = none, exit_skew = none;

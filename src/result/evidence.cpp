@@ -18,7 +18,7 @@ void include(Evidence::Total& total, double value, int rank) {
   total.rank = rank;
 }
 
-// The counters of a rank, or those of its host.
+// The counters of a rank, or its host's.
 void include_all(Evidence& evidence, const Reading& change, int rank, bool per_host) {
   for (const SummedCounter& summed : summed_counters) {
     const std::size_t i = index_of(summed.counter);
@@ -28,7 +28,7 @@ void include_all(Evidence& evidence, const Reading& change, int rank, bool per_h
 
 }  // namespace
 
-Reading between(std::span<const double> before, std::span<const double> after) {
+Reading reading_difference(std::span<const double> before, std::span<const double> after) {
   Reading change(after.begin(), after.end());
   for (std::size_t i = 0; i < change.size(); ++i) {
     if (i != cpu_index) change[i] -= before[i];

@@ -49,8 +49,8 @@ static_assert([] {
 
 /// One rank's counters since an arbitrary start. NaN: unknown.
 using Reading = std::vector<double>;
-/// The differences of two readings. The CPU is that of the later one, or -2 - CPU where the rank has moved.
-Reading between(std::span<const double> before, std::span<const double> after);
+/// The differences of two readings. The CPU comes from the later one; it is -2 - CPU if the rank has moved.
+Reading reading_difference(std::span<const double> before, std::span<const double> after);
 
 struct InterfaceBytes {
   int rank = 0;               ///< that read it
@@ -68,13 +68,13 @@ struct Evidence {
   };
   std::array<Total, summed_counters.size()> totals = {};
   std::vector<int> moved;                  ///< ranks that changed their CPU
-  std::vector<InterfaceBytes> interfaces;  ///< those of all hosts that carried any data
+  std::vector<InterfaceBytes> interfaces;  ///< of all hosts; only interfaces that carried data
 
   Evidence& operator+=(const Evidence& other);
 };
 
-/// `by_rank`: results of between(), by world rank. `ranks`: those of the row. `readers`: ranks whose readings
-/// of their hosts are used; without them, those of all hosts.
+/// `by_rank`: results of reading_difference(), by world rank. `ranks`: the row's ranks. `readers`: ranks
+/// whose readings of their hosts are used; without them, the readings of all hosts.
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks,
                      std::span<const int> readers);
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks);

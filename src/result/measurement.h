@@ -14,9 +14,9 @@
 
 #include "model/component.h"
 #include "model/figures.h"
+#include "model/names.h"
 #include "model/options.h"
 #include "model/table.h"
-#include "model/words.h"
 #include "result/evidence.h"
 #include "result/interval.h"
 
@@ -40,18 +40,18 @@ struct SampleStatistics {
 
   int samples = 0;
   int used = 0;                           ///< those in the reference state, or all of them
-  std::optional<Interval> interval = {};  ///< 95 %, of the first figure that the table has judged; seconds
-  /// Of the interval, as a share of the median; the largest of the figures judged.
+  std::optional<Interval> interval = {};  ///< 95 %, of the table's first precision target; seconds
+  /// Of the interval, as a share of the median; the largest of all precision targets.
   std::optional<double> half_width;
   double effective = 0;            ///< number of independent samples that have as wide an interval
   std::vector<State> states = {};  ///< of the machine, the fastest first
   int between_states = 0;          ///< samples whose two probes are in different states
-  bool reference = true;           ///< whether the samples used are those of the fastest state
+  bool reference = true;           ///< whether only samples of the fastest state are used
   std::vector<State> modes = {};   ///< levels of the samples used, where they have two or three, in seconds
   Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
 };
 template <>
-inline constexpr Words<4> words_of<SampleStatistics::Shortfall> = {"none", "budget", "passes", "interrupted"};
+inline constexpr Names<4> names_of<SampleStatistics::Shortfall> = {"none", "budget", "passes", "interrupted"};
 
 /// The figures of a row (model/figures.h).
 class Figures {
@@ -61,7 +61,7 @@ class Figures {
   double& operator[](Figure figure) { return values_.at(static_cast<std::size_t>(figure)); }
   double operator[](Figure figure) const { return values_.at(static_cast<std::size_t>(figure)); }
   void drop(OverPasses passes) {
-    for (const FigureRow& facts : figures) {
+    for (const FigureInfo& facts : figures) {
       if (facts.passes == passes) (*this)[facts.figure] = std::numeric_limits<double>::quiet_NaN();
     }
   }
@@ -74,10 +74,10 @@ class Figures {
 inline constexpr double noticeable_drift = 0.1;
 
 /// Where time_max was measured.
-struct Slowest {
+struct SlowestRank {
   int rank = 0;  ///< of the world
   int thread = 0;
-  auto operator<=>(const Slowest&) const = default;
+  auto operator<=>(const SlowestRank&) const = default;
 };
 
 /// Of repetitions that begin at agreed times.
@@ -92,7 +92,7 @@ struct Arrivals {
 struct Row : Figures {
   int group = -1;       ///< index into Grouping::groups; -1: all groups (or the only one)
   int taking_part = 0;  ///< processes of a group that have a time: some may be idle
-  Slowest slowest;
+  SlowestRank slowest;
   Arrivals arrivals;
   std::vector<double> thread_seconds;  ///< time_max of each thread over the ranks; empty: one thread
   /// Where threads take turns, the part of it spent waiting for the turn.
@@ -156,7 +156,7 @@ struct Ending {
   double observing_seconds = 0;   ///< in passes: the part in probes and readings of counters
 };
 template <>
-inline constexpr Words<3> words_of<Ending::State> = {"complete", "interrupted", "aborted"};
+inline constexpr Names<3> names_of<Ending::State> = {"complete", "interrupted", "aborted"};
 
 /// Where a rank runs.
 struct RankPlace {

@@ -34,12 +34,13 @@ double half_width(const MedianEstimate& estimate) {
   return estimate.median > 0 ? wider / estimate.median : 0;
 }
 
-void add_interval(SampleStatistics& statistics, const Samples& samples, const Few<Figure, 2>& judged) {
-  for (const Figure figure : judged) {
+void add_interval(SampleStatistics& statistics, const Samples& samples,
+                  const ShortList<Figure, 2>& precision_targets) {
+  for (const Figure figure : precision_targets) {
     const std::vector<double> values = values_of(samples, figure);
     if (values.empty()) return statistics.half_width.reset();
     const MedianEstimate estimate = estimate_median(values);
-    if (figure == *judged.begin()) {
+    if (figure == *precision_targets.begin()) {
       statistics.interval = estimate.interval;
       statistics.effective = estimate.effective;
     }
@@ -53,7 +54,7 @@ double median_or_zero(std::vector<double> values) {
 }
 
 void add_states(SampleStatistics& statistics, const RowSeries& series, const MachineStates& machine,
-                Figure first_judged) {
+                Figure first_target) {
   for (std::size_t k = 0; k < machine.states.size(); ++k) {
     Samples members;
     for (const RowSample& sample : series.samples) {
@@ -61,14 +62,14 @@ void add_states(SampleStatistics& statistics, const RowSeries& series, const Mac
     }
     statistics.states.push_back({.level = machine.states[k].level,
                                  .samples = static_cast<int>(members.size()),
-                                 .median = median_or_zero(values_of(members, first_judged))});
+                                 .median = median_or_zero(values_of(members, first_target))});
   }
   statistics.between_states = static_cast<int>(std::ranges::count(series.samples, -1, &RowSample::state));
 }
 
 // The rank that was slowest in most samples.
-Slowest most_often_slowest(const Samples& samples) {
-  std::map<Slowest, int> counts;
+SlowestRank most_often_slowest(const Samples& samples) {
+  std::map<SlowestRank, int> counts;
   for (const RowSample* sample : samples) ++counts[sample->slowest];
   return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
 }
@@ -121,18 +122,18 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
   }
   SampleStatistics statistics;
   statistics.samples = static_cast<int>(all.size());
-  const auto& judged = table.shown().judged;
-  add_states(statistics, series, states, *judged.begin());
+  const auto& precision_targets = table.shown().precision_targets;
+  add_states(statistics, series, states, *precision_targets.begin());
   statistics.reference = reference.size() >= std::min(all.size(), fewest_in_reference);
   const Samples& used = statistics.reference ? reference : all;
   statistics.used = static_cast<int>(used.size());
-  add_interval(statistics, used, judged);
+  add_interval(statistics, used, precision_targets);
 
   Summary summary{.row = series.first};
   Row& row = summary.row;
-  row.thread_seconds.clear();  // those of the first sample
+  row.thread_seconds.clear();  // the first sample's
   row.thread_waiting.clear();
-  for (const FigureRow& facts : figures) {
+  for (const FigureInfo& facts : figures) {
     if (facts.passes != OverPasses::median) continue;
     std::vector<double> values = values_of(used, facts.figure);
     if (!values.empty() || row.has(facts.figure)) {
@@ -154,11 +155,11 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
 
 std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
                                               const SampleStatistics& statistics) {
-  const Figure first_judged = *table.shown().judged.begin();
+  const Figure first_target = *table.shown().precision_targets.begin();
   std::vector<double> times;
   for (const RowSample& sample : series.samples) {
     const bool used = !statistics.reference || sample.state == 0;
-    if (used && sample.figures.has(first_judged)) times.push_back(sample.figures[first_judged]);
+    if (used && sample.figures.has(first_target)) times.push_back(sample.figures[first_target]);
   }
   std::vector<SampleStatistics::State> modes;
   if (std::ranges::any_of(times, [](double time) { return !(time > 0); })) return modes;

@@ -18,7 +18,7 @@ struct RowSample {
   double at = 0;  ///< seconds since the start of the session
   std::int64_t repetitions = 0;
   Figures figures = {};
-  Slowest slowest = {};
+  SlowestRank slowest = {};
   Arrivals arrivals = {};
   PassSample::Probes probes = {};
   int state = 0;  ///< index into the states; -1: the two probes are in different states

@@ -55,8 +55,8 @@ void fit_levels(Model& model, const Numbers& values) {
     if (members.empty()) continue;
     model.levels[k] = median_of(members);
     for (double& member : members) member = std::abs(member - model.levels[k]);
-    constexpr double of_normal = 1.4826;
-    model.scales[k] = std::max(of_normal * median_of(members), least_scale);
+    constexpr double normal_factor = 1.4826;
+    model.scales[k] = std::max(normal_factor * median_of(members), least_scale);
   }
 }
 

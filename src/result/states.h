@@ -1,9 +1,9 @@
 // The states of a machine: levels at which it runs for a while, as seen by probes, short fixed exchanges that
 // are timed again and again during a launch. Method: a Markov-switching autoregression (Hamilton,
 // Econometrica 57, 1989) on the logarithms of the probes, with heavy tails (Student's t), fitted with one,
-// two and three states. Their number is that of the best integrated classification likelihood (Biernacki et
-// al., IEEE PAMI 22, 2000) among fits whose states are distinct, last and occur often enough. A drift is one
-// state: successive values are highly correlated.
+// two and three states. The number of states with the best integrated classification likelihood is chosen
+// (Biernacki et al., IEEE PAMI 22, 2000) among fits whose states are distinct, last and occur often enough. A
+// drift is one state: successive values are highly correlated.
 #pragma once
 
 #include <cstddef>

@@ -160,12 +160,13 @@ void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_fli
   if (rates == Rates::none) return;
   const auto per_second = [&](Figure time, double count) { return row[time] > 0 ? count / row[time] : 0; };
   const double messages = messages_of(table, row, in_flight);
-  // As in IMB-MT: the message rate uses the mean time of all threads, the throughput that of the slowest.
-  const bool of_one = rates == Rates::per_message;
+  // As in IMB-MT: the message rate uses the mean time of all threads, the throughput the time of the slowest.
+  const bool single_message = rates == Rates::per_message;
   if (rates != Rates::per_process) {
-    row[Figure::messages_per_second] = per_second(of_one ? Figure::time_avg : Figure::time_max, messages);
+    row[Figure::messages_per_second] =
+        per_second(single_message ? Figure::time_avg : Figure::time_max, messages);
   }
-  const double lengths = of_one ? row.taking_part / 2 : messages;
+  const double lengths = single_message ? row.taking_part / 2 : messages;
   row[Figure::bytes_per_second] = per_second(Figure::time_max, lengths) * static_cast<double>(bytes);
 }
 

@@ -66,9 +66,9 @@ double overlap_percent(double t_pure, double t_cpu, double t_ovrl);
 /// Quantiles of one row's repetitions. `seconds` must not be empty.
 Tail tail_of(std::vector<double> seconds);
 
-/// Seconds per repetition of a row from those of its `segments` (at least one): the mean without the slowest
-/// and the fastest tenth (rounded down), so that a segment in which the CPU was taken away does not decide
-/// the row.
+/// Seconds per repetition of a row, from the seconds of its `segments` (at least one): the mean without the
+/// slowest and the fastest tenth (rounded down), so that a segment in which the CPU was taken away does not
+/// decide the row.
 double trimmed_mean(std::vector<double> segments);
 
 }  // namespace openimb

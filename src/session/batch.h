@@ -45,7 +45,7 @@ class Batch {
   /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were
   /// wrong. Afterwards the buffers are as before.
   virtual std::int64_t check(std::int64_t repetitions) = 0;
-  /// Seconds that each thread of this rank took in the last run; empty where there is one, and for benchmarks
+  /// Seconds that each thread of this rank took in the last run; empty with one thread, and for benchmarks
   /// without threads.
   virtual std::span<const double> thread_seconds() const { return {}; }
   /// The part of them that each thread waited for its turn; empty where threads take no turns.

@@ -11,7 +11,7 @@ void Outcome::report(const Table& table, const Failure& failure) {
   }
   if (parts_.world.rank() != 0) return;
   parts_.reporter.failure(table, failure);
-  parts_.surroundings.progress(ending_);
+  parts_.host.progress(ending_);
 }
 
 void Outcome::report(const Table& table, const Measurement& measurement) {
@@ -23,7 +23,7 @@ void Outcome::report_summary(const Table& table, const Measurement& measurement)
   ++ending_.measured;
   if (parts_.world.rank() != 0) return;
   parts_.reporter.row(table, measurement);
-  parts_.surroundings.progress(ending_);
+  parts_.host.progress(ending_);
 }
 
 void Outcome::count_defects(const Measurement& measurement) {
@@ -32,18 +32,18 @@ void Outcome::count_defects(const Measurement& measurement) {
 
 bool Outcome::agree_to_stop(bool over_budget) {
   if (interrupted()) return true;
-  const double request = parts_.surroundings.stop_requested() ? 2 : over_budget ? 1 : 0;
+  const double request = parts_.host.stop_requested() ? 2 : over_budget ? 1 : 0;
   const double strongest = parts_.world.largest(request);
   if (strongest > 1) {
     ending_.state = Ending::State::interrupted;
-    ending_.reason = parts_.surroundings.stop_reason();
+    ending_.reason = parts_.host.stop_reason();
   }
   return strongest > 0;
 }
 
 std::optional<Failure> point_failure(const SessionParts& parts, const OpenTable& table, const Point& point) {
   if (point.failure) return point.failure;
-  return table.has_memory_for(point) ? std::nullopt : std::optional(no_memory_left(parts, point));
+  return table.has_memory_for(point) ? std::nullopt : std::optional(memory_exhausted(parts, point));
 }
 
 Failure clock_set(const Point& point) {
@@ -52,7 +52,7 @@ Failure clock_set(const Point& point) {
           .detail = "the clock of a rank was set while the row was measured"};
 }
 
-Failure no_memory_left(const SessionParts& parts, const Point& point) {
+Failure memory_exhausted(const SessionParts& parts, const Point& point) {
   return out_of_memory(point, false, !parts.options.memory.is_host());
 }
 

@@ -34,7 +34,7 @@ std::optional<Failure> point_failure(const SessionParts& parts, const OpenTable&
 /// The failure of a point during which a clock was set.
 Failure clock_set(const Point& point);
 /// The failure of a point for which a rank found no memory although -mem allows it.
-Failure no_memory_left(const SessionParts& parts, const Point& point);
+Failure memory_exhausted(const SessionParts& parts, const Point& point);
 
 /// Guide, "Warm-Up Phase": N_WARMUP repetitions with a short message, once per table. Returns why that
 /// failed, if it did: then the table does not run. Collective.

@@ -65,7 +65,7 @@ struct PassTable {
 class PassSession {
  public:
   explicit PassSession(const SessionParts& parts)
-      : parts_(parts), passes_(*parts.options.passes), outcome_(parts), start_(parts.surroundings.now()) {}
+      : parts_(parts), passes_(*parts.options.passes), outcome_(parts), start_(parts.host.now()) {}
   Ending run();
 
  private:
@@ -94,7 +94,7 @@ class PassSession {
   void wait_for_slice(double seconds);
   Probing choose_probing(OpenTable& open) const;
   bool must_end(double next = 0);
-  bool nothing_is_left() const;
+  bool everything_is_measured() const;
   bool all_are_done();
   void judge();
   static void finish_together(Variants variants);
@@ -106,7 +106,7 @@ class PassSession {
   void assign_states(std::size_t fitted);
   Measurement figures_of(const PassTable& table, const PassPoint& entry) const;
   void show_progress();
-  double elapsed() const { return parts_.surroundings.now() - start_ - waited_; }
+  double elapsed() const { return parts_.host.now() - start_ - waited_; }
 
   const SessionParts& parts_;
   const Passes passes_;
@@ -133,8 +133,8 @@ Ending PassSession::run() {
   while (pass_ < most && !budget_spent_ && !outcome_.interrupted()) {
     ++pass_;
     run_pass();
-    if (parts_.world.rank() == 0) parts_.surroundings.progress(outcome_.ending());
-    if (budget_spent_ || outcome_.interrupted() || all_are_done() || nothing_is_left()) break;
+    if (parts_.world.rank() == 0) parts_.host.progress(outcome_.ending());
+    if (budget_spent_ || outcome_.interrupted() || all_are_done() || everything_is_measured()) break;
   }
   if (!since_synchronized_.empty()) note_synchronization(parts_.clock->synchronize());
   Ending& ending = outcome_.ending();
@@ -158,7 +158,7 @@ void PassSession::plan() {
     points += table.points.size();
   }
   sample_seconds_ = seconds_of_samples(passes_, points);
-  tick_ = parts_.world.largest(parts_.surroundings.clock_resolution());
+  tick_ = parts_.world.largest(parts_.host.clock_resolution());
   constexpr int first_judgment = 20;
   next_judgment_ = first_judgment;
 }
@@ -219,25 +219,25 @@ void PassSession::begin(PassTable& table) {
 
 void PassSession::open(PassTable& table) {
   wait_for_slice(sample_seconds_);
-  const ActivityScope opening(parts_.surroundings, table.plan.table);
+  const ActivityScope opening(parts_.host, table.plan.table);
   table.open = parts_.resources.open(table.plan);
   table.failure = table.open->failure();
   if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
   if (table.failure) return;
   for (PassPoint& entry : table.points) entry.failure = point_failure(parts_, *table.open, *entry.point);
-  const auto [of_ranks, first] = probing_.try_emplace(table.plan.table.grouping.groups);
-  if (first) of_ranks->second = choose_probing(*table.open);
-  table.probing = of_ranks->second;
+  const auto [rank_probing, first] = probing_.try_emplace(table.plan.table.grouping.groups);
+  if (first) rank_probing->second = choose_probing(*table.open);
+  table.probing = rank_probing->second;
 }
 
 void PassSession::fail_all_without_memory(PassTable& table) {
   for (PassPoint& entry : table.points) {
-    if (!entry.failure) entry.failure = no_memory_left(parts_, *entry.point);
+    if (!entry.failure) entry.failure = memory_exhausted(parts_, *entry.point);
   }
 }
 
-// The width of -arrival xN is that of the first variant for all of them: with a width of its own, each would
-// be measured under other conditions.
+// The first variant decides the width of -arrival xN for all variants: with a width of its own, each would be
+// measured under other conditions.
 void PassSession::find_width(Variants variants, std::size_t point) {
   const ArrivalChoice choice = parts_.options.arrival.value_or(ArrivalChoice{});
   PassTable& first = *variants.front();
@@ -250,7 +250,7 @@ void PassSession::find_width(Variants variants, std::size_t point) {
                     .stopping = [] { return false; },
                     .synchronized = [this](bool same) { note_synchronization(same); }});
       entry.width = choice.width * run.even_median();
-    } catch (const PointFailed& failed) {
+    } catch (const PointError& failed) {
       entry.failure = failed.failure;
     }
   }
@@ -273,7 +273,7 @@ void PassSession::run_point(PassTable& table, PassPoint& entry) {
   wait_for_slice(table.probing.sample_seconds);
   try {
     take_sample(table, entry);
-  } catch (const PointFailed& failed) {
+  } catch (const PointError& failed) {
     entry.failure = failed.failure;  // its earlier samples do not make a row
   }
 }
@@ -300,8 +300,7 @@ void PassSession::take_sample(PassTable& table, PassPoint& entry) {
   if (table.plan.gated) {
     since_synchronized_.push_back(&entry);
     entry.valid += run.valid();
-    entry.given_up =
-        entry.completed >= repetitions_to_give_up && too_few_are_valid(entry.valid, entry.completed);
+    entry.given_up = entry.completed >= repetitions_to_give_up && too_few_valid(entry.valid, entry.completed);
     entry.done |= entry.given_up;
   }
   entry.seconds_each = seconds_each_after(entry.seconds_each, run.seconds_each());
@@ -332,7 +331,7 @@ void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, 
   parts_.reporter.sample(table.plan.table, sample);
   outcome_.ending().passes = pass_;
   outcome_.ending().seconds = at;
-  if (entry.samples == 1) parts_.surroundings.progress(outcome_.ending());
+  if (entry.samples == 1) parts_.host.progress(outcome_.ending());
 }
 
 // The time in which other launches measure is not part of this launch's budget. Handing over takes about as
@@ -342,9 +341,9 @@ void PassSession::wait_for_slice(double seconds) {
   constexpr double slice_seconds = 20e-3;
   if (left_of_slice_ < seconds / 2) {
     left_of_slice_ = slice_seconds;
-    const double asked = parts_.surroundings.now();
-    parts_.surroundings.wait_for_row();
-    waited_ += parts_.surroundings.now() - asked;
+    const double asked = parts_.host.now();
+    parts_.host.wait_for_row();
+    waited_ += parts_.host.now() - asked;
   }
   left_of_slice_ -= seconds;
 }
@@ -377,7 +376,7 @@ bool PassSession::must_end(double next) {
   return true;
 }
 
-bool PassSession::nothing_is_left() const {
+bool PassSession::everything_is_measured() const {
   return std::ranges::all_of(tables_, [](const auto& table) { return table->idle(); });
 }
 
@@ -396,22 +395,22 @@ bool PassSession::all_are_done() {
   for (const auto& table : tables_) {
     for (PassPoint& entry : table->points) entry.done = done[next++] > 0;
   }
-  return nothing_is_left();
+  return everything_is_measured();
 }
 
 // Where all points seem to be done, they are judged again with as many probes as the report uses, so that no
 // row of a launch that ended for its precision misses it.
 void PassSession::judge() {
-  const double begun = parts_.surroundings.now();
+  const double begun = parts_.host.now();
   for (const std::size_t fitted : {fitted_for_judgment, fitted_for_report}) {
     assign_states(fitted);
     for (const auto& table : tables_) {
       for (PassPoint& entry : table->points) entry.done = is_done(*table, entry);
     }
     for (const Variants variants : variants_of_tables()) finish_together(variants);
-    if (!nothing_is_left()) break;
+    if (!everything_is_measured()) break;
   }
-  judging_ = parts_.surroundings.now() - begun;
+  judging_ = parts_.host.now() - begun;
 }
 
 // Variants are compared with each other, so a point is measured under all of them until all are done.
@@ -520,7 +519,7 @@ void PassSession::show_progress() {
         std::ranges::count_if(table->points, [](const PassPoint& entry) { return entry.done; }));
   }
   if (passes_.budget) progress.seconds_left = std::max(0.0, *passes_.budget - elapsed());
-  parts_.surroundings.pass_progress(progress);
+  parts_.host.pass_progress(progress);
 }
 
 }  // namespace

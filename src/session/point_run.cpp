@@ -42,11 +42,11 @@ PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& 
       plan_(plan),
       open_(open),
       point_(point),
-      under_way_(parts.surroundings, plan.table, point.bytes, partner_in(point)),
+      activity_(parts.host, plan.table, point.bytes, partner_in(point)),
       settings_(std::move(settings)) {
   if (plan.spec().uses_files()) require_space();
   OpenTable::OpenResult opened = open.open(point, settings_.completed);
-  if (opened.failure) throw PointFailed{*opened.failure};
+  if (opened.failure) throw PointError{*opened.failure};
   batch_ = std::make_unique<UnderVariant>(open, std::move(opened.batch));
   if (plan.spec().uses_files()) {
     const auto agree = [this](const std::string& mine) { require_no_error(mine); };
@@ -75,9 +75,9 @@ bool PointRun::run_batches() {
     set_arrival();
   }
   for (;;) {
-    const Next next = settings_.sampling->next(completed);
-    if (next.answer == Next::Answer::time_out) throw PointFailed{time_out(point_, next.seconds_each)};
-    if (next.answer == Next::Answer::done) break;
+    const Decision next = settings_.sampling->next(completed);
+    if (next.answer == Decision::Answer::time_out) throw PointError{time_out(point_, next.seconds_each)};
+    if (next.answer == Decision::Answer::done) break;
     if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
     const double mine = take(next.step);
     const bool timed = next.step.purpose != Purpose::warm_up;
@@ -102,25 +102,25 @@ void PointRun::begin_measuring(std::int64_t total) {
 
 // Outside the timed region, as close to it as possible.
 void PointRun::begin_observing() {
-  const double begun = parts_.surroundings.now();
+  const double begun = parts_.host.now();
   if (plan_.gated) synchronize_clocks(settings_.oldest_clock);
   if (settings_.exchanges > 0) probe_before_ = open_.probe(settings_.exchanges);
-  reading_ = parts_.surroundings.evidence();
-  observing_seconds_ = parts_.surroundings.now() - begun;
+  reading_ = parts_.host.evidence();
+  observing_seconds_ = parts_.host.now() - begun;
 }
 
 void PointRun::end_observing() {
-  const double begun = parts_.surroundings.now();
+  const double begun = parts_.host.now();
   Reading observed;
-  if (const auto reading = parts_.surroundings.evidence()) observed = between(*reading_, *reading);
+  if (const auto reading = parts_.host.evidence()) observed = reading_difference(*reading_, *reading);
   if (settings_.exchanges > 0) {
     observed.push_back(probe_before_);
     observed.push_back(open_.probe(settings_.exchanges));
   }
   if (plan_.gated && settings_.oldest_clock <= 0 && !parts_.clock->synchronize()) {
-    throw PointFailed{clock_set(point_)};
+    throw PointError{clock_set(point_)};
   }
-  observing_seconds_ += parts_.surroundings.now() - begun;
+  observing_seconds_ += parts_.host.now() - begun;
   if (!observed.empty()) observed_ = parts_.world.gather(std::span<const double>(observed));
 }
 
@@ -134,7 +134,7 @@ double PointRun::take(const BatchPlan& step) {
     batch_->prepare();
     if (!plan_.gated) return batch_->run(step.repetitions, Timing::total, {});
     std::vector<double> stamps(static_cast<std::size_t>(stamps_each * step.repetitions));
-    return at_agreed_times(step.repetitions, stamps);
+    return run_at_agreed_times(step.repetitions, stamps);
   }
   std::int64_t first = 0;
   for (const BatchPlan& segment : segments_) first += segment.repetitions;
@@ -144,9 +144,9 @@ double PointRun::take(const BatchPlan& step) {
                             .subspan(static_cast<std::size_t>(stamps_each * first),
                                      static_cast<std::size_t>(stamps_each * step.repetitions));
     seconds_in_all_ += timed(first, step, [&](std::int64_t, std::int64_t repetitions) {
-      const double begun = parts_.surroundings.now();
+      const double begun = parts_.host.now();
       const double seconds = batch_->run(repetitions, timing(), stamps);
-      elapsed = parts_.surroundings.now() - begun;
+      elapsed = parts_.host.now() - begun;
       return seconds;
     });
     segments_.push_back(step);
@@ -173,7 +173,7 @@ double PointRun::take(const BatchPlan& step) {
 
 // One measured segment, between barriers of the world, where idle ranks wait.
 double PointRun::timed(std::int64_t first, const BatchPlan& step, const Run& run) {
-  if (step.further_segment) parts_.surroundings.wait_for_segment();
+  if (step.further_segment) parts_.host.wait_for_segment();
   if (step.further_segment && parts_.options.warm_up) batch_->run(1, Timing::total, {});
   batch_->prepare();
   // Checked again as late as possible: no library of docs/known-mpi-issues.md survives a nonblocking write
@@ -260,8 +260,8 @@ std::vector<double> PointRun::gather_by_thread(const std::vector<std::vector<dou
   std::vector<double> mine(threads, std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < thread_seconds.size(); ++i) mine[i] = mean_of(trimmed_mean(thread_seconds[i]));
   std::vector<double> all;
-  for (const std::vector<double>& of_rank : parts_.world.gather(std::span<const double>(mine))) {
-    all.insert(all.end(), of_rank.begin(), of_rank.end());
+  for (const std::vector<double>& rank_values : parts_.world.gather(std::span<const double>(mine))) {
+    all.insert(all.end(), rank_values.begin(), rank_values.end());
   }
   return all;
 }
@@ -308,19 +308,19 @@ std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
 }
 
 // The series of each group, which its first rank has, at rank 0.
-std::vector<std::vector<double>> PointRun::gather_series(const std::vector<double>& of_group) {
+std::vector<std::vector<double>> PointRun::gather_series(const std::vector<double>& group_values) {
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   std::vector<std::vector<double>> series(parts_.world.rank() == 0 ? groups.size() : 0);
   // In parts, as what rank 0 gathers at once is limited.
-  const auto count = static_cast<std::size_t>(parts_.world.largest(static_cast<double>(of_group.size())));
+  const auto count = static_cast<std::size_t>(parts_.world.largest(static_cast<double>(group_values.size())));
   const std::size_t most = static_cast<std::size_t>(parts_.world.most_gathered_bytes()) / sizeof(double);
   const std::size_t part = std::max<std::size_t>(1, most / groups.size());
   for (std::size_t begin = 0; begin < count; begin += part) {
-    const auto mine = std::span(of_group).subspan(std::min(begin, of_group.size()));
+    const auto mine = std::span(group_values).subspan(std::min(begin, group_values.size()));
     const std::vector<std::vector<double>> all = parts_.world.gather(mine.first(std::min(part, mine.size())));
     for (std::size_t i = 0; i < series.size(); ++i) {
-      const std::vector<double>& of_first = all[static_cast<std::size_t>(groups[i].front())];
-      series[i].insert(series[i].end(), of_first.begin(), of_first.end());
+      const std::vector<double>& first_rank_values = all[static_cast<std::size_t>(groups[i].front())];
+      series[i].insert(series[i].end(), first_rank_values.begin(), first_rank_values.end());
     }
   }
   return series;
@@ -339,11 +339,11 @@ void PointRun::set_arrival() {
   open_.set_arrival({choice.pattern, width_});
 }
 
-// Returns this rank's seconds, with those of the gates.
-double PointRun::at_agreed_times(std::int64_t repetitions, std::span<double> stamps) {
-  const double begun = parts_.surroundings.now();
+// Returns this rank's seconds, including the time at the gates.
+double PointRun::run_at_agreed_times(std::int64_t repetitions, std::span<double> stamps) {
+  const double begun = parts_.host.now();
   batch_->run(repetitions, Timing::at_agreed_times, stamps);
-  return parts_.surroundings.now() - begun;
+  return parts_.host.now() - begun;
 }
 
 double PointRun::even_median() {
@@ -353,15 +353,15 @@ double PointRun::even_median() {
   batch_->prepare();
   batch_->run(1, Timing::total, {});
   std::vector<double> stamps(stamps_each);
-  const double seconds = parts_.world.largest(at_agreed_times(1, stamps));
+  const double seconds = parts_.world.largest(run_at_agreed_times(1, stamps));
   const double fitting = share * parts_.options.settings.seconds_per_sample / std::max(seconds, 1e-9);
   const auto repetitions = static_cast<std::int64_t>(std::clamp(fitting, 1.0, most));
   stamps.assign(static_cast<std::size_t>(stamps_each * repetitions), 0.0);
-  at_agreed_times(repetitions, stamps);
+  run_at_agreed_times(repetitions, stamps);
   const double mine = figures_of(series_of(stamps)).from_last;
   const bool first_of_group = !idle() && open_.group().rank() == 0;
   if (parts_.world.any(first_of_group && std::isnan(mine))) {
-    throw PointFailed{
+    throw PointError{
         {.cause = Failure::Cause::unavailable,
          .bytes = point_.bytes,
          .detail = "no repetition with even arrival was valid, so that -arrival has no width here"}};
@@ -387,7 +387,7 @@ std::int64_t PointRun::valid_among(std::span<const double> stamps) {
 ArrivalSeries PointRun::series_of(std::span<const double> stamps) {
   if (idle()) return {};
   const CommonClock& clock = *parts_.clock;
-  Agreement& group = open_.group();
+  ProcessGroup& group = open_.group();
   std::vector<double> begun, ended, late;
   for (std::size_t i = 0; i < stamps.size(); i += stamps_each) {
     begun.push_back(clock.common_time(stamps[i + 1]));
@@ -421,14 +421,14 @@ void PointRun::gather_arrivals(PointTimes& times) {
   if (!idle()) find_ranks(mine, series, times.clock_bound);
   const std::array all{mine.from_last,     mine.from_first, mine.start_skew,   mine.exit_skew,
                        mine.valid_percent, mine.late_rank,  mine.last_out_rank};
-  const std::vector<std::vector<double>> of_ranks = parts_.world.gather(std::span<const double>(all));
+  const std::vector<std::vector<double>> rank_stamps = parts_.world.gather(std::span<const double>(all));
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
-  for (std::size_t i = 0; i < groups.size() && !of_ranks.empty(); ++i) {
-    const std::vector<double>& of = of_ranks[static_cast<std::size_t>(groups[i].front())];
+  for (std::size_t i = 0; i < groups.size() && !rank_stamps.empty(); ++i) {
+    const std::vector<double>& of = rank_stamps[static_cast<std::size_t>(groups[i].front())];
     times.arrivals.push_back({of[0], of[1], of[2], of[3], of[4], of[5], of[6]});
   }
   if (!parts_.options.every_repetition()) return;
-  std::vector<std::vector<double>> by_group = gather_series(series.from_last());
+  std::vector<std::vector<double>> by_group = gather_series(series.times_from_last());
   if (plan_.table.multi == Multi::each_group || by_group.size() < 2) {
     times.repetition_seconds = std::move(by_group);
     return;
@@ -441,7 +441,7 @@ void PointRun::gather_arrivals(PointTimes& times) {
 // At the first rank of the group: which rank was late most often, and which one was the last to exit, by more
 // than the clock may be wrong.
 void PointRun::find_ranks(GroupArrivals& found, const ArrivalSeries& series, double bound) {
-  Agreement& group = open_.group();
+  ProcessGroup& group = open_.group();
   const std::vector<int>& ranks =
       plan_.table.grouping
           .groups[static_cast<std::size_t>(plan_.table.grouping.group_of(parts_.world.rank()))];
@@ -469,13 +469,13 @@ void PointRun::find_ranks(GroupArrivals& found, const ArrivalSeries& series, dou
   group.broadcast(std::span<double>(chosen));
   const bool is_chosen = group.rank() == static_cast<int>(chosen[0]);
   const std::vector<double> before_all(repetitions, -std::numeric_limits<double>::infinity());
-  const std::vector<double> of_chosen = group.slowest(is_chosen ? ended : before_all);
-  const std::vector<double> of_others = group.slowest(is_chosen ? before_all : ended);
+  const std::vector<double> chosen_exits = group.slowest(is_chosen ? ended : before_all);
+  const std::vector<double> other_exits = group.slowest(is_chosen ? before_all : ended);
   if (group.rank() != 0) return;
   if (late_rank >= 0) found.late_rank = ranks[static_cast<std::size_t>(late_rank)];
   const bool root_stays = !parts_.options.moves_root(plan_.spec());
   if (chosen[0] < 0 || !root_stays || group.ranks() < 2) return;
-  if (median_difference(series, of_chosen, of_others) > bound) {
+  if (median_difference(series, chosen_exits, other_exits) > bound) {
     found.last_out_rank = ranks[static_cast<std::size_t>(chosen[0])];
   }
 }
@@ -493,14 +493,14 @@ double PointRun::drift_of_load() {
 // The free space, where it is known, must hold everything that a point writes.
 void PointRun::require_space() const {
   const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.grouping.group_count());
-  const double least = -parts_.world.largest(-static_cast<double>(parts_.surroundings.free_bytes()));
+  const double least = -parts_.world.largest(-static_cast<double>(parts_.host.free_bytes()));
   constexpr auto unlimited = static_cast<double>(largest_size);
   if (static_cast<double>(needed) <= least && needed < largest_size) return;
-  throw PointFailed{{.cause = Failure::Cause::no_space,
-                     .bytes = point_.bytes,
-                     .needed_bytes = needed,
-                     .free_bytes = least < unlimited ? static_cast<std::int64_t>(least) : largest_size,
-                     .detail = "not enough space for the files of this row"}};
+  throw PointError{{.cause = Failure::Cause::no_space,
+                    .bytes = point_.bytes,
+                    .needed_bytes = needed,
+                    .free_bytes = least < unlimited ? static_cast<std::int64_t>(least) : largest_size,
+                    .detail = "not enough space for the files of this row"}};
 }
 
 // Calls on files return after an error, so the ranks agree whether there was one. No other calls do.
@@ -511,7 +511,7 @@ void PointRun::require_no_error(const std::string& mine) const {
   for (std::size_t rank = 0; rank < errors.size() && detail.empty(); ++rank) {
     if (!errors[rank].empty()) detail = "rank " + std::to_string(rank) + ": " + errors[rank];
   }
-  throw PointFailed{{.cause = Failure::Cause::io_error, .bytes = point_.bytes, .detail = detail}};
+  throw PointError{{.cause = Failure::Cause::io_error, .bytes = point_.bytes, .detail = detail}};
 }
 
 // The value that a rank reports: NaN where it took no part.

@@ -15,29 +15,29 @@ namespace openimb {
 /// Announces a table, or one point of it, as this rank's activity for as long as the object lives.
 class ActivityScope {
  public:
-  ActivityScope(Surroundings& surroundings, const Table& table,
-                std::optional<std::int64_t> bytes = std::nullopt, std::optional<int> partner = std::nullopt)
-      : surroundings_(surroundings), outside_(bytes ? table_activity(table) : Activity{}) {
+  ActivityScope(HostServices& host, const Table& table, std::optional<std::int64_t> bytes = std::nullopt,
+                std::optional<int> partner = std::nullopt)
+      : host_(host), outside_(bytes ? table_activity(table) : Activity{}) {
     Activity inside = table_activity(table);
     if (table.spec.kind != Kind::synchronization) inside.bytes = bytes;
     inside.partner = partner;
-    surroundings_.activity(inside);
+    host_.activity(inside);
   }
   ActivityScope(const ActivityScope&) = delete;
   ActivityScope& operator=(const ActivityScope&) = delete;
-  ~ActivityScope() { surroundings_.activity(outside_); }
+  ~ActivityScope() { host_.activity(outside_); }
 
  private:
   static Activity table_activity(const Table& table) {
     return {.benchmark = table.spec.name, .processes = table.grouping.processes, .variant = table.variant};
   }
 
-  Surroundings& surroundings_;
+  HostServices& host_;
   const Activity outside_;
 };
 
 /// Thrown by all ranks at the same time: the point gets this failure row.
-struct PointFailed {
+struct PointError {
   Failure failure;
 };
 
@@ -58,21 +58,21 @@ struct PointSettings {
       {};                            ///< told of each synchronization: whether no clock was set
   std::optional<double> width = {};  ///< of -arrival, where that is known
   int exchanges = 0;  ///< of each of the two probes, before and after what is timed; 0: no probes
-  /// By group: ranks that read the counters of its hosts; empty: those of all hosts.
+  /// By group: ranks that read the counters of its hosts; empty: one rank on every host.
   std::vector<std::vector<int>> readers = {};
 };
 
 /// Collective over the world to make, to use and to destroy.
 class PointRun {
  public:
-  /// Throws PointFailed.
+  /// Throws PointError.
   PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
            PointSettings settings);
   /// At rank 0 with rows, on other ranks without; nothing where the launch must end and other launches may
-  /// have measured at the same time. Throws PointFailed.
+  /// have measured at the same time. Throws PointError.
   std::optional<Measurement> measure();
   /// -arrival xN: seconds from the last arrival to the last exit with even arrival, the largest of any group;
-  /// equal on all ranks. Throws PointFailed where no repetition is valid.
+  /// equal on all ranks. Throws PointError where no repetition is valid.
   double even_median();
   /// Measured repetitions in which no rank of any group was late; equal on all ranks.
   std::int64_t valid() const { return valid_in_all_; }
@@ -102,14 +102,14 @@ class PointRun {
   void add_observations(Row& row);
   std::vector<int> ranks_of(const Row& row) const;
   std::vector<std::vector<double>> gather_repetition_seconds();
-  std::vector<std::vector<double>> gather_series(const std::vector<double>& of_group);
+  std::vector<std::vector<double>> gather_series(const std::vector<double>& group_values);
   void synchronize_clocks(double oldest);
   void set_arrival();
   std::int64_t valid_among(std::span<const double> stamps);
   ArrivalSeries series_of(std::span<const double> stamps);
   void gather_arrivals(PointTimes& times);
   void find_ranks(GroupArrivals& found, const ArrivalSeries& series, double bound);
-  double at_agreed_times(std::int64_t repetitions, std::span<double> stamps);
+  double run_at_agreed_times(std::int64_t repetitions, std::span<double> stamps);
   double drift_of_load();
   void require_space() const;
   void require_no_error(const std::string& mine) const;
@@ -123,7 +123,7 @@ class PointRun {
   const TablePlan& plan_;
   OpenTable& open_;
   const Point& point_;
-  const ActivityScope under_way_;  ///< outlives the batch
+  const ActivityScope activity_;  ///< outlives the batch
   PointSettings settings_;
   std::unique_ptr<Batch> batch_;  ///< decorated (session/decorated_batch.h)
 

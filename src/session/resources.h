@@ -9,8 +9,8 @@
 
 #include "model/arrival.h"
 #include "plan/schedule.h"
-#include "session/agreement.h"
 #include "session/batch.h"
+#include "session/process_group.h"
 
 namespace openimb {
 
@@ -24,7 +24,7 @@ class OpenTable {
   /// Whether all ranks found memory for a point. Local, and equal on all ranks.
   virtual bool has_memory_for(const Point& point) const = 0;
   /// The ranks of this rank's group; an idle rank is alone.
-  virtual Agreement& group() = 0;
+  virtual ProcessGroup& group() = 0;
 
   /// A batch on every rank, or a failure on every rank.
   struct OpenResult {

@@ -34,8 +34,8 @@ Ending Session::run() {
 void Session::run_table(const TableKey& key) {
   const TablePlan plan = parts_.schedule.plan(key);
   if (plan.failure) return outcome_.report(plan.table, *plan.failure);
-  parts_.surroundings.wait_for_row();
-  const ActivityScope table(parts_.surroundings, plan.table);
+  parts_.host.wait_for_row();
+  const ActivityScope table(parts_.host, plan.table);
   const std::unique_ptr<OpenTable> open = parts_.resources.open(plan);
   if (const auto failure = open->failure()) return outcome_.report(plan.table, *failure);
   if (const auto failure = warm_up(parts_, plan, *open)) return outcome_.report(plan.table, *failure);
@@ -47,7 +47,7 @@ void Session::run_table(const TableKey& key) {
 void Session::run_points(const TablePlan& plan, OpenTable& open) {
   for (const Point& point : plan.points) {
     if (outcome_.agree_to_stop()) return;
-    parts_.surroundings.wait_for_row();
+    parts_.host.wait_for_row();
     run_point(plan, open, point);
   }
 }
@@ -63,9 +63,9 @@ void Session::run_point(const TablePlan& plan, OpenTable& open, const Point& poi
     const std::optional<Measurement> measurement = run.measure();
     if (!measurement) return;
     outcome_.report(plan.table, *measurement);
-    if (parts_.options.message_pause) parts_.surroundings.pause(run.pause_seconds());
-    if (parts_.options.pause_seconds > 0) parts_.surroundings.pause(parts_.options.pause_seconds);
-  } catch (const PointFailed& failed) {
+    if (parts_.options.message_pause) parts_.host.pause(run.pause_seconds());
+    if (parts_.options.pause_seconds > 0) parts_.host.pause(parts_.options.pause_seconds);
+  } catch (const PointError& failed) {
     outcome_.report(plan.table, failed.failure);
   }
 }

@@ -1,5 +1,5 @@
 // One launch: iterates over the schedule, keeps all ranks in step, and passes every point to a reporter. It
-// depends neither on MPI nor on the operating system: ranks, resources and surroundings are interfaces.
+// depends neither on MPI nor on the operating system: ranks, resources and host services are interfaces.
 // Source: guide, "Control Flow", "Synchronization", "Communicators, Active Processes".
 #pragma once
 
@@ -14,9 +14,9 @@
 #include "report/reporter.h"
 #include "result/evidence.h"
 #include "result/measurement.h"
-#include "session/agreement.h"
 #include "session/common_clock.h"
 #include "session/load.h"
+#include "session/process_group.h"
 #include "session/resources.h"
 
 namespace openimb {
@@ -38,10 +38,11 @@ struct Activity {
   std::optional<int> partner = {};         ///< endpoint with which this rank alone exchanges messages
 };
 
-/// What the session asks of its surroundings, on every rank unless noted otherwise.
-class Surroundings {
+/// What the session needs of the process and the host it runs on. Called on every rank unless noted
+/// otherwise.
+class HostServices {
  public:
-  virtual ~Surroundings() = default;
+  virtual ~HostServices() = default;
   /// Whether this rank was asked to stop; all ranks act on it, between two points.
   virtual bool stop_requested() = 0;
   virtual std::string stop_reason() = 0;  ///< "SIGTERM"
@@ -66,15 +67,15 @@ class Surroundings {
 struct SessionParts {
   const Options& options;
   const Schedule& schedule;
-  Agreement& world;
+  ProcessGroup& world;
   Resources& resources;
   Load& load;  ///< calibrated, or on first use
   Reporter& reporter;
-  Surroundings& surroundings;
+  HostServices& host;
   CommonClock* clock = nullptr;  ///< with -sync_start clock
 };
 
-/// Launches with options for passes, and those of IMB-FABRIC.
+/// Launches with options for passes, and launches of IMB-FABRIC.
 Ending run_in_passes(const SessionParts& parts);
 Ending run_sweeps(const SessionParts& parts);
 

@@ -19,9 +19,9 @@ namespace {
 
 /// A benchmark, open for all rounds.
 struct SweepTable {
-  explicit SweepTable(TablePlan table_plan) : plan(std::move(table_plan)), in_round(plan) {}
+  explicit SweepTable(TablePlan table_plan) : plan(std::move(table_plan)), round_plan(plan) {}
   const TablePlan plan;  ///< all endpoints are one group
-  TablePlan in_round;    ///< each pair that is measured at the same time is a group, with a row of its own
+  TablePlan round_plan;  ///< each pair that is measured at the same time is a group, with a row of its own
   std::unique_ptr<OpenTable> open;
   std::optional<Failure> failure;
 };
@@ -33,7 +33,7 @@ class Sweeps {
         fabric_(*parts.options.fabric),
         plan_(fabric_, static_cast<int>(fabric_.ranks.size())),
         outcome_(parts),
-        start_(parts.surroundings.now()),
+        start_(parts.host.now()),
         lost_(fabric_.ranks.size()) {}
   Ending run();
 
@@ -46,7 +46,7 @@ class Sweeps {
   void report_failed(const SweepTable& table, const Failure& failure, int round, const EndpointPairs& pairs);
   EndpointPairs remove_lost_pairs(const SweepTable& table, const Point& point, int round,
                                   const EndpointPairs& pairs);
-  void mark_lost(const NoAnswer& lost);
+  void mark_lost(const UnresponsiveRanks& lost);
   bool is_lost(int endpoint) const { return !lost_[static_cast<std::size_t>(endpoint)].empty(); }
   bool too_few() const { return std::ranges::count(lost_, std::string()) < 2; }
   std::vector<std::vector<int>> readers_of(const EndpointPairs& pairs) const;
@@ -60,7 +60,7 @@ class Sweeps {
   int endpoint() const;
   int rank_of(int endpoint) const { return fabric_.ranks[static_cast<std::size_t>(endpoint)]; }
   bool reports() const { return parts_.world.rank() == 0; }
-  double elapsed() const { return parts_.surroundings.now() - start_; }
+  double elapsed() const { return parts_.host.now() - start_; }
 
   const SessionParts& parts_;
   const FabricOptions& fabric_;
@@ -81,7 +81,7 @@ Ending Sweeps::run() {
     ++pass_;
     run_pass();
   }
-  parts_.surroundings.set_abort_report({});
+  parts_.host.set_abort_report({});
   report_tables();
   return outcome_.ending();
 }
@@ -91,17 +91,17 @@ void Sweeps::open_tables() {
   for (const TableKey& key : parts_.schedule.tables()) {
     if (must_end()) return;
     SweepTable& table = *tables_.emplace_back(std::make_unique<SweepTable>(parts_.schedule.plan(key)));
-    const ActivityScope opening(parts_.surroundings, table.plan.table);
+    const ActivityScope opening(parts_.host, table.plan.table);
     table.failure = table.plan.failure;
     try {
       if (!table.failure) table.open = parts_.resources.open(table.plan);
       if (!table.failure) table.failure = table.open->failure();
-    } catch (const NoAnswer& lost) {
+    } catch (const UnresponsiveRanks& lost) {
       mark_lost(lost);
       table.failure = {.cause = Failure::Cause::no_answer, .detail = "a rank does not answer"};
     }
-    table.in_round.table.multi = Multi::each_group;
-    table.in_round.table.grouping.processes = 2;
+    table.round_plan.table.multi = Multi::each_group;
+    table.round_plan.table.grouping.processes = 2;
   }
 }
 
@@ -129,7 +129,7 @@ void Sweeps::run_round(int round, const EndpointPairs& pairs) {
 }
 
 void Sweeps::set_groups(SweepTable& table, const EndpointPairs& pairs) const {
-  std::vector<std::vector<int>>& groups = table.in_round.table.grouping.groups;
+  std::vector<std::vector<int>>& groups = table.round_plan.table.grouping.groups;
   groups.clear();
   for (const auto& [a, b] : pairs) groups.push_back({rank_of(a), rank_of(b)});
 }
@@ -148,27 +148,27 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
     const auto pair = std::ranges::find_if(
         pairs, [mine](const EndpointPair& candidate) { return candidate.a == mine || candidate.b == mine; });
     const std::optional<EndpointPair> own_pair = pair == pairs.end() ? std::nullopt : std::optional(*pair);
-    parts_.surroundings.set_abort_report(
+    parts_.host.set_abort_report(
         [this, &table, bytes = point.bytes, round, own_pair] { report_rest(table, bytes, round, own_pair); });
     try {
       return measure(table, point, round, pairs);
-    } catch (const PointFailed& failed) {
+    } catch (const PointError& failed) {
       return report_failed(table, failed.failure, round, pairs);
-    } catch (const NoAnswer& lost) {
+    } catch (const UnresponsiveRanks& lost) {
       mark_lost(lost);
     }
   }
 }
 
-void Sweeps::report_failed(const SweepTable& table, const Failure& of_all, int round,
+void Sweeps::report_failed(const SweepTable& table, const Failure& common, int round,
                            const EndpointPairs& pairs) {
-  Table of_pair = table.in_round.table;
-  of_pair.multi = Multi::off;
+  Table pair_table = table.round_plan.table;
+  pair_table.multi = Multi::off;
   for (const EndpointPair& pair : pairs) {
-    of_pair.grouping.groups = {{rank_of(pair.a), rank_of(pair.b)}};
-    Failure failure = of_all;
+    pair_table.grouping.groups = {{rank_of(pair.a), rank_of(pair.b)}};
+    Failure failure = common;
     failure.pair = {pass_, round, pair};
-    outcome_.report(of_pair, failure);
+    outcome_.report(pair_table, failure);
   }
 }
 
@@ -191,7 +191,7 @@ EndpointPairs Sweeps::remove_lost_pairs(const SweepTable& table, const Point& po
   return left;
 }
 
-void Sweeps::mark_lost(const NoAnswer& lost) {
+void Sweeps::mark_lost(const UnresponsiveRanks& lost) {
   const std::string since = pass_ == 0
                                 ? "before the first pass"
                                 : "since pass " + std::to_string(pass_) + ", round " + std::to_string(round_);
@@ -204,7 +204,8 @@ void Sweeps::mark_lost(const NoAnswer& lost) {
   }
 }
 
-// A pair has the counters of its own hosts: those of all hosts in each pair would be N * N values per round.
+// A pair has the counters of its own hosts only: with the counters of all hosts in each pair, a round would
+// have N * N values.
 std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) const {
   std::vector<std::vector<int>> readers;
   if (!reports()) return readers;
@@ -218,8 +219,8 @@ std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) con
 }
 
 void Sweeps::measure(SweepTable& table, const Point& point, int round, const EndpointPairs& pairs) {
-  PointRun run(parts_, table.in_round, *table.open, point,
-               {.sampling = parts_.schedule.sampling(table.in_round, point),
+  PointRun run(parts_, table.round_plan, *table.open, point,
+               {.sampling = parts_.schedule.sampling(table.round_plan, point),
                 .stopping = [] { return false; },
                 .check = parts_.options.check && pass_ == 1,
                 .readers = readers_of(pairs)});
@@ -229,7 +230,7 @@ void Sweeps::measure(SweepTable& table, const Point& point, int round, const End
   outcome_.ending().measured += std::ssize(pairs);
   if (!reports()) return;
   report(table, *measurement, round, pairs);
-  parts_.surroundings.progress(outcome_.ending());
+  parts_.host.progress(outcome_.ending());
 }
 
 void Sweeps::report(const SweepTable& table, const Measurement& measurement, int round,
@@ -247,7 +248,7 @@ void Sweeps::report(const SweepTable& table, const Measurement& measurement, int
   parts_.reporter.pairs(table.plan.table, samples);
 }
 
-// A hub's time is that of all its pairs together.
+// A hub's time counts all its pairs together.
 PairSample Sweeps::sample_of(const Row& row, EndpointPair pair) const {
   const bool a_is_slower = row.slowest.rank == rank_of(pair.a);
   PairSample sample{.place = {.pair = pair},
@@ -267,7 +268,7 @@ bool Sweeps::must_end() {
       const bool ends = budget_spent_ || outcome_.agree_to_stop(over_budget);
       budget_spent_ = ends && !outcome_.interrupted();
       return ends;
-    } catch (const NoAnswer& lost) {
+    } catch (const UnresponsiveRanks& lost) {
       mark_lost(lost);
     }
   }

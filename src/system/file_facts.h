@@ -14,7 +14,7 @@ struct FileIdentity {
   std::uint64_t device = 0, file = 0;
   bool operator==(const FileIdentity&) const = default;
 };
-/// The identity of the file that a path leads to; nothing where there is none.
+/// The identity of the file that a path leads to, or nothing.
 std::optional<FileIdentity> identity_of(const std::string& path);
 
 }  // namespace openimb::system

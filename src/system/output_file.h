@@ -17,7 +17,7 @@ bool empty_file(std::FILE* file);
 /// Whether both are open on one regular file.
 bool are_one_file(std::FILE* a, std::FILE* b);
 
-/// Position of the next byte in a file; negative where there is none (a pipe).
+/// Position of the next byte in a file; negative for a pipe, which has none.
 long long position_of(std::FILE* file);
 /// Removes what follows `position` and continues there. False where the file cannot be cut.
 bool cut_file(std::FILE* file, long long position);

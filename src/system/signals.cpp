@@ -22,12 +22,12 @@ struct Line {
     std::memcpy(text.data(), from.data(), length);
   }
 };
-struct Prepared {
+struct PreparedRecord {
   std::array<Line, most_stop_signals> by_signal;
   Line before_reason, after_reason;
 };
 // Two sets: a handler reads the set that is not being written.
-std::array<Prepared, 2> prepared;
+std::array<PreparedRecord, 2> prepared;
 std::atomic<int> current_set{-1};
 int record_descriptor = -1;
 std::atomic<bool> record_written{false};
@@ -115,7 +115,7 @@ void prepare_end_record(std::FILE* file, const EndRecords& records) {
     return;
   }
   const int set = current_set.load() == 0 ? 1 : 0;
-  Prepared& next = prepared[static_cast<std::size_t>(set)];
+  PreparedRecord& next = prepared[static_cast<std::size_t>(set)];
   for (std::size_t i = 0; i < stop_signals().size(); ++i) next.by_signal[i].assign(records.by_signal.at(i));
   next.before_reason.assign(records.before_reason);
   next.after_reason.assign(records.after_reason);
@@ -126,7 +126,7 @@ void prepare_end_record(std::FILE* file, const EndRecords& records) {
 bool write_abort_record(const char* reason) noexcept {
   const int set = current_set.load();
   if (set < 0 || !first_to_write()) return false;
-  const Prepared& parts = prepared[static_cast<std::size_t>(set)];
+  const PreparedRecord& parts = prepared[static_cast<std::size_t>(set)];
   static Line record;
   const auto append = [](const char* text, std::size_t length) {
     length = std::min(length, record.text.size() - record.length);

@@ -141,7 +141,7 @@ class FakeTable final : public OpenTable {
     return model_.table_failure ? model_.table_failure(plan_.table) : std::nullopt;
   }
   bool has_memory_for(const Point& point) const override { return every_rank(model_.has_memory, point); }
-  Agreement& group() override { return group_; }
+  ProcessGroup& group() override { return group_; }
 
   OpenResult open(const Point& point, std::int64_t) override {
     world_.all().exchange(rank_.rank, numbered("open batch", point.bytes));
@@ -199,7 +199,7 @@ class FakeTable final : public OpenTable {
   std::string name_;
   int group_number_;
   Meeting& meeting_;
-  ThreadAgreement group_;
+  ThreadProcessGroup group_;
 };
 
 class FakeResources final : public Resources {
@@ -217,24 +217,24 @@ class FakeResources final : public Resources {
 };
 
 // The world's, in which ranks may be lost.
-class AgreementOfSome final : public ThreadAgreement {
+class ProcessGroupWithLosses final : public ThreadProcessGroup {
  public:
-  AgreementOfSome(Meeting& meeting, const Model& model, Rank& rank)
-      : ThreadAgreement(meeting, rank.rank), model_(model), rank_(rank) {}
+  ProcessGroupWithLosses(Meeting& meeting, const Model& model, Rank& rank)
+      : ThreadProcessGroup(meeting, rank.rank), model_(model), rank_(rank) {}
   double largest(double mine) override {
     if (!rank_.variant.empty()) rank_.log.push_back("agreement under " + rank_.variant);
-    const double all = ThreadAgreement::largest(mine);
+    const double all = ThreadProcessGroup::largest(mine);
     ++rank_.agreements;
     if (model_.lost) {
       if (std::vector<int> silent = model_.lost(rank_.agreements); !silent.empty()) {
-        throw NoAnswer{std::move(silent)};
+        throw UnresponsiveRanks{std::move(silent)};
       }
     }
     return all;
   }
-  using ThreadAgreement::gather;
+  using ThreadProcessGroup::gather;
   std::vector<std::string> gather(const std::string& mine) override {
-    std::vector<std::string> all = ThreadAgreement::gather(mine);
+    std::vector<std::string> all = ThreadProcessGroup::gather(mine);
     std::vector<int> lengths;
     for (const std::string& text : all) lengths.push_back(static_cast<int>(text.size()));
     const std::int64_t bytes = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
@@ -304,9 +304,9 @@ class RecordingReporter final : public Reporter {
   std::vector<Told>& told_;
 };
 
-class FakeSurroundings final : public Surroundings {
+class FakeHostServices final : public HostServices {
  public:
-  FakeSurroundings(const Model& model, Rank& rank, std::vector<Ending>& endings)
+  FakeHostServices(const Model& model, Rank& rank, std::vector<Ending>& endings)
       : model_(model), rank_(rank), endings_(endings) {}
   bool stop_requested() override { return model_.stop && model_.stop(rank_); }
   std::string stop_reason() override { return numbered("as rank sees it:", rank_.rank); }
@@ -333,14 +333,14 @@ void run_rank(const Schedule& schedule, const Options& options, const Model& mod
               Outcome& outcome) {
   Rank& rank = outcome.ranks[static_cast<std::size_t>(number)];
   rank.rank = number;
-  AgreementOfSome agreement(world.all(), model, rank);
+  ProcessGroupWithLosses all_ranks(world.all(), model, rank);
   FakeResources resources(model, rank, world);
   FakeLoad load(model, rank);
   RecordingReporter reporter(number, world.verdict(), outcome.told);
-  FakeSurroundings surroundings(model, rank, outcome.progress);
+  FakeHostServices host(model, rank, outcome.progress);
   try {
     outcome.endings[static_cast<std::size_t>(number)] =
-        run_session({options, schedule, agreement, resources, load, reporter, surroundings});
+        run_session({options, schedule, all_ranks, resources, load, reporter, host});
   } catch (const Disagreement&) {  // is told by the verdict
   } catch (const std::exception& error) {
     world.verdict().disagree(numbered("rank", number) + " throws " + error.what());

@@ -9,13 +9,13 @@
 
 inline std::string figure_lines() {
   std::string lines;
-  for (const openimb::FigureRow& one : openimb::figures) {
+  for (const openimb::FigureInfo& one : openimb::figures) {
     openimb::JsonWriter json;
     json.object([&] {
       json.field("name", one.name);
       json.field("unit", name_of(one.unit));
       json.field("passes", name_of(one.passes));
-      json.field("always", one.presence == openimb::FigureRow::always);
+      json.field("always", one.presence == openimb::FigureInfo::always);
       json.field("head", one.head);
       json.field("meaning", one.meaning);
     });

@@ -87,7 +87,7 @@ std::vector<T> at_root(int rank, const std::vector<Value>& values) {
 
 }  // namespace
 
-double ThreadAgreement::largest(double mine) {
+double ThreadProcessGroup::largest(double mine) {
   double largest = mine;
   for (const Value& value : meeting_.exchange(rank_, "largest", mine)) {
     largest = std::max(largest, std::get<double>(value));
@@ -95,15 +95,15 @@ double ThreadAgreement::largest(double mine) {
   return largest;
 }
 
-std::vector<double> ThreadAgreement::gather(double mine) {
+std::vector<double> ThreadProcessGroup::gather(double mine) {
   return at_root<double>(rank_, meeting_.exchange(rank_, "gather a number", mine));
 }
 
-std::vector<std::string> ThreadAgreement::gather(const std::string& mine) {
+std::vector<std::string> ThreadProcessGroup::gather(const std::string& mine) {
   return at_root<std::string>(rank_, meeting_.exchange(rank_, "gather text", mine));
 }
 
-std::vector<double> ThreadAgreement::slowest(std::span<const double> mine) {
+std::vector<double> ThreadProcessGroup::slowest(std::span<const double> mine) {
   const std::string call = "slowest of " + std::to_string(mine.size());
   std::vector<double> slowest(mine.begin(), mine.end());
   for (const Value& value : meeting_.exchange(rank_, call, slowest)) {
@@ -114,7 +114,7 @@ std::vector<double> ThreadAgreement::slowest(std::span<const double> mine) {
   return slowest;
 }
 
-void ThreadAgreement::broadcast(std::span<std::byte> bytes) {
+void ThreadProcessGroup::broadcast(std::span<std::byte> bytes) {
   const std::string call = "broadcast of " + std::to_string(bytes.size());
   std::string mine(bytes.size(), '\0');
   std::ranges::copy(bytes, std::as_writable_bytes(std::span(mine)).begin());

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "session/agreement.h"
+#include "session/process_group.h"
 
 namespace openimb::fake {
 
@@ -64,11 +64,11 @@ class Meeting {
 };
 
 /// One rank's view of a meeting.
-class ThreadAgreement : public Agreement {
+class ThreadProcessGroup : public ProcessGroup {
  public:
-  ThreadAgreement(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
-  using Agreement::broadcast;
-  using Agreement::gather;
+  ThreadProcessGroup(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  using ProcessGroup::broadcast;
+  using ProcessGroup::gather;
   int rank() const override { return rank_; }
   int ranks() const override { return meeting_.ranks(); }
   void barrier() override { meeting_.exchange(rank_, "barrier"); }

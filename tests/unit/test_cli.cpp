@@ -71,7 +71,7 @@ std::string error_of(const std::string& line, Files files = {}, int world = 8) {
 
 std::string selection_of(const std::string& line, Files files = {}) {
   std::string names;
-  for (const Selected& one : parsed(line, std::move(files)).selection) {
+  for (const SelectedBenchmark& one : parsed(line, std::move(files)).selection) {
     names += (names.empty() ? "" : " ") + std::string(one.multi ? "Multi-" : "") +
              std::string(catalog[one.index].name);
   }

@@ -51,7 +51,7 @@ TEST_CASE("the error of an estimate is within its bound, between exchanges and l
       const FakeClock own{1, drift}, other{-1, -drift};
       OffsetHistory history;
       for (int i = 0; i <= 8; ++i) REQUIRE(history.add(exchanged(own, other, 0.025 * i, 1e-6, back, noise)));
-      const ClockMap between = history.between(), onwards = history.onwards();
+      const ClockMap between = history.past_map(), onwards = history.later_map();
       for (const double truth : {0.18, 0.19, 0.2}) {
         CHECK(error_of(between, own, other, truth) <= between.bound_at(own(truth)));
       }
@@ -70,10 +70,10 @@ TEST_CASE("a longer span of exchanges narrows the bound") {
   const FakeClock own{1, 50e-6}, other{};
   OffsetHistory history;
   for (int i = 0; i <= 8; ++i) history.add(exchanged(own, other, 0.025 * i, 1e-6, 1e-6, noise));
-  const double before = history.onwards().growth;
+  const double before = history.later_map().growth;
   REQUIRE(history.add(exchanged(own, other, 10, 1e-6, 1e-6, noise)));
-  CHECK(history.onwards().growth < before / 20);
-  CHECK(error_of(history.onwards(), own, other, 20) <= history.onwards().bound_at(own(20)));
+  CHECK(history.later_map().growth < before / 20);
+  CHECK(error_of(history.later_map(), own, other, 20) <= history.later_map().bound_at(own(20)));
 }
 
 TEST_CASE("a clock that was set contradicts the history, which begins anew") {
@@ -84,7 +84,7 @@ TEST_CASE("a clock that was set contradicts the history, which begins anew") {
   for (int i = 0; i <= 8; ++i) history.add(exchanged(own, other, 0.025 * i, 1e-6, 1e-6, noise));
   own.offset += 50e-6;
   CHECK_FALSE(history.add(exchanged(own, other, 0.3, 1e-6, 1e-6, noise)));
-  CHECK(error_of(history.onwards(), own, other, 0.3) <= history.onwards().bound);
+  CHECK(error_of(history.later_map(), own, other, 0.3) <= history.later_map().bound);
   CHECK(history.add(exchanged(own, other, 0.32, 1e-6, 1e-6, noise)));
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("a drift that changes slowly does not look like a clock that was set")
     own.drift += 1e-9;  // without a jump of the time
     own.offset -= 1e-9 * truth;
     REQUIRE(history.add(exchanged(own, other, truth, 1e-6, 1e-6, noise)));
-    CHECK(error_of(history.onwards(), own, other, truth) <= history.onwards().bound);
+    CHECK(error_of(history.later_map(), own, other, truth) <= history.later_map().bound);
   }
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("bounds are widened by ticks, and hold for readings that are rounded")
       REQUIRE(history.add(bounds.widened(tick)));
     }
     for (const double truth : {0.2001, 1.2, 10.2}) {
-      const ClockMap map = history.onwards();
+      const ClockMap map = history.later_map();
       const double reading = read(own(truth));
       CHECK(std::abs(map(reading) - other(truth)) <= map.bound_at(reading) + tick);
     }
@@ -203,7 +203,7 @@ TEST_CASE("figures of repetitions leave out the invalid ones") {
   CHECK(figures.start_skew == 1.5);
   CHECK(figures.exit_skew == 2.5);
   CHECK(figures.valid_percent == Approx(200.0 / 3));
-  CHECK(series.from_last() == std::vector<double>{4, 4});
+  CHECK(series.times_from_last() == std::vector<double>{4, 4});
   ArrivalSeries none = series;
   none.late = {1, 1, 1};
   CHECK(std::isnan(figures_of(none).from_last));
@@ -213,16 +213,16 @@ TEST_CASE("figures of repetitions leave out the invalid ones") {
 TEST_CASE("a row is given up after 100 repetitions of which fewer than half are valid") {
   const SamplingLimits limits{
       .settings = {}, .policy = IterationPolicy::off, .planned = 1000, .warm_up = false};
-  const QuittingSampling sampling(std::make_unique<GuideSampling>(limits), 8);
+  const EarlyExitSampling sampling(std::make_unique<GuideSampling>(limits), 8);
   std::vector<CompletedBatch> completed;
-  Next next = sampling.next(completed);
+  Decision next = sampling.next(completed);
   CHECK(next.step.repetitions == 104);  // whole cycles
   CHECK(next.total == 1000);
   completed.push_back({next.step, 1, 51});
-  CHECK(sampling.next(completed).answer == Next::Answer::done);
+  CHECK(sampling.next(completed).answer == Decision::Answer::done);
   completed.back().valid = 52;
   next = sampling.next(completed);
   CHECK(next.step.repetitions == 896);
   completed.push_back({next.step, 1, 0});
-  CHECK(sampling.next(completed).answer == Next::Answer::done);
+  CHECK(sampling.next(completed).answer == Decision::Answer::done);
 }

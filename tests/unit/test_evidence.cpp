@@ -55,7 +55,7 @@ TEST_CASE("with readers, steal and interfaces are of their hosts only") {
 TEST_CASE("a rank that changed its CPU is named") {
   const Reading before = reading(1, 1, 1, 0, 0), stayed = reading(3, 1, 1, 0, 0),
                 moved = reading(1, 1, 1, 0, 3);
-  const std::vector<Reading> ranks = {between(before, stayed), between(before, moved)};
+  const std::vector<Reading> ranks = {reading_difference(before, stayed), reading_difference(before, moved)};
   const std::vector<int> mine = {0, 1};
   const Evidence evidence = evidence_of(ranks, mine);
   CHECK(evidence.moved == std::vector{1});
@@ -65,7 +65,7 @@ TEST_CASE("a rank that changed its CPU is named") {
 TEST_CASE("what is unknown is not counted") {
   const double unknown = std::nan("");
   const Reading nothing = {unknown, unknown, unknown, unknown, unknown, unknown, -1};
-  const std::vector<Reading> ranks = {between(nothing, nothing)};
+  const std::vector<Reading> ranks = {reading_difference(nothing, nothing)};
   const std::vector<int> mine = {0};
   const Evidence evidence = evidence_of(ranks, mine);
   CHECK(total(evidence, Counter::voluntary_switches).rank == -1);

@@ -17,11 +17,13 @@ constexpr Spec catalog[] = {
     {.name = "Unidir_put",
      .kind = Kind::single_transfer,
      .access = Access::passive_target,
-     .one_sided = {.exposed = Exposed::receive}},
+     .one_sided = {.exposed = ExposedBuffer::receive}},
     {.name = "Shared_store",
      .kind = Kind::single_transfer,
      .access = Access::passive_target,
-     .one_sided = {.exposed = Exposed::receive, .window = WindowKind::shared, .loads_and_stores = true}},
+     .one_sided = {.exposed = ExposedBuffer::receive,
+                   .window = WindowKind::shared,
+                   .loads_and_stores = true}},
 };
 
 Options everything_in(MemoryKind send, MemoryKind receive) {

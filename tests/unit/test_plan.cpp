@@ -37,7 +37,7 @@ constexpr Element floats{DataType::single_precision, Contiguity::base};
 }  // namespace
 
 TEST_CASE("sizes and extents of elements") {
-  static_assert(words_of<DataType>.size() == std::size(data_type_facts));
+  static_assert(names_of<DataType>.size() == std::size(data_type_facts));
   for (std::size_t i = 0; i < std::size(data_type_facts); ++i) {
     const auto type = static_cast<DataType>(i);
     const int size = data_type_facts[i].size;

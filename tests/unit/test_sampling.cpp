@@ -14,7 +14,7 @@ namespace {
 // What was done until the sampling had enough.
 struct Course {
   std::vector<CompletedBatch> samples;
-  Next last;
+  Decision last;
   std::vector<std::int64_t> totals;  // announced with each step that measures
 
   std::vector<BatchPlan> steps(Purpose purpose) const {
@@ -38,7 +38,7 @@ Course follow(const Sampling& sampling, const Seconds& seconds) {
   Course course;
   while (course.samples.size() < far_too_many) {
     course.last = sampling.next(course.samples);
-    if (course.last.answer != Next::Answer::step) return course;
+    if (course.last.answer != Decision::Answer::step) return course;
     const BatchPlan step = course.last.step;
     if (step.purpose == Purpose::measure) course.totals.push_back(course.last.total);
     const double took = step.purpose == Purpose::warm_up ? 0 : seconds(step, course.samples.size());
@@ -62,7 +62,7 @@ std::string described(const Course& course) {
     text += "wtm"[static_cast<int>(sample.step.purpose)] + std::to_string(sample.step.repetitions) +
             (sample.step.further_segment ? "+ " : " ");
   }
-  return text + (course.last.answer == Next::Answer::done ? "done" : "time-out");
+  return text + (course.last.answer == Decision::Answer::done ? "done" : "time-out");
 }
 
 std::string segmented(std::int64_t planned, int segments, std::int64_t cycle, double seconds = 1e-6) {
@@ -216,7 +216,7 @@ struct Random {
 void check_course(const SamplingLimits& limits, const Course& course) {
   const std::int64_t measured = course.repetitions(Purpose::measure);
   CHECK(measured <= limits.planned);
-  CHECK((course.last.answer == Next::Answer::time_out) == (measured == 0));
+  CHECK((course.last.answer == Decision::Answer::time_out) == (measured == 0));
   CHECK(course.steps(Purpose::warm_up).size() == (limits.warm_up ? 1 : 0));
   CHECK(course.steps(Purpose::trial).size() <= 2);
   CHECK(course.repetitions(Purpose::trial) <= limits.planned + 1);
@@ -280,8 +280,8 @@ TEST_CASE("answers depend on the samples alone") {
     const Course course = follow(one, each(usual));
     // Asked backwards, and of another object: the same answers.
     for (std::size_t count = course.samples.size(); count-- > 0;) {
-      const Next next = other.next(std::span(course.samples).first(count));
-      REQUIRE(next.answer == Next::Answer::step);
+      const Decision next = other.next(std::span(course.samples).first(count));
+      REQUIRE(next.answer == Decision::Answer::step);
       CHECK(next.step.purpose == course.samples[count].step.purpose);
       CHECK(next.step.repetitions == course.samples[count].step.repetitions);
       CHECK(next.step.further_segment == course.samples[count].step.further_segment);
@@ -299,7 +299,7 @@ PassLimits sample_of(double seconds) {
 
 std::int64_t measured_in_pass(const SamplingLimits& guide, PassLimits pass, double took) {
   const Course course = follow(PassSampling(guide, pass), each(took));
-  REQUIRE(course.last.answer == Next::Answer::done);
+  REQUIRE(course.last.answer == Decision::Answer::done);
   REQUIRE(course.steps(Purpose::measure).size() == 1);
   REQUIRE(course.totals.back() == course.repetitions(Purpose::measure));
   return course.repetitions(Purpose::measure);
@@ -362,7 +362,7 @@ TEST_CASE("a repetition longer than the time for all of them is a time-out in pa
   SamplingLimits guide = limits(10);
   guide.settings.seconds_per_sample = 0.5;
   const Course course = follow(PassSampling(guide, sample_of(1e-3)), each(1.0));
-  CHECK(course.last.answer == Next::Answer::time_out);
+  CHECK(course.last.answer == Decision::Answer::time_out);
   CHECK(course.last.seconds_each == 1.0);
 }
 

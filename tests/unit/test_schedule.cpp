@@ -31,7 +31,7 @@ constexpr Spec put{.name = "Unidir_Put",
                    .kind = Kind::single_transfer,
                    .access = Access::active_target,
                    .aggregation = Aggregation::aggregate_first,
-                   .one_sided = {.exposed = Exposed::receive}};
+                   .one_sided = {.exposed = ExposedBuffer::receive}};
 constexpr Spec file_write{.name = "S_Write_Expl",
                           .kind = Kind::single_transfer,
                           .access = Access::file,

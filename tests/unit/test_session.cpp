@@ -382,26 +382,26 @@ TEST_CASE("ranks that disagree are told by name, and none waits forever") {
   Verdict verdict;
   SECTION("one that does not come in time") {
     Meeting meeting("world", 3, verdict, std::chrono::milliseconds(20));
-    std::jthread other([&] { CHECK_THROWS_AS(ThreadAgreement(meeting, 1).largest(1), Disagreement); });
+    std::jthread other([&] { CHECK_THROWS_AS(ThreadProcessGroup(meeting, 1).largest(1), Disagreement); });
     other.join();
     CHECK(verdict.words() == "world: largest: these ranks did not come: 0 2");
   }
   SECTION("one that has ended") {
     Meeting meeting("world", 2, verdict, std::chrono::hours(1));
     meeting.leave(0);
-    CHECK_THROWS_AS(ThreadAgreement(meeting, 1).barrier(), Disagreement);
+    CHECK_THROWS_AS(ThreadProcessGroup(meeting, 1).barrier(), Disagreement);
     CHECK(verdict.words() == "world: barrier: these ranks have ended: 0");
   }
   SECTION("one that calls something else") {
     Meeting meeting("world", 2, verdict, std::chrono::hours(1));
     std::jthread other([&] {
       try {
-        ThreadAgreement(meeting, 1).barrier();
+        ThreadProcessGroup(meeting, 1).barrier();
       } catch (const Disagreement&) {
       }
     });
     try {
-      ThreadAgreement(meeting, 0).gather(1.0);
+      ThreadProcessGroup(meeting, 0).gather(1.0);
     } catch (const Disagreement&) {
     }
     other.join();

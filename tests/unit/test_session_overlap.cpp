@@ -33,7 +33,7 @@ constexpr Spec passive{.name = "Truly_passive_put",
                        .kind = Kind::single_transfer,
                        .table = &tables::passive,
                        .access = Access::passive_target,
-                       .one_sided = {.exposed = Exposed::receive, .computing_target = true}};
+                       .one_sided = {.exposed = ExposedBuffer::receive, .computing_target = true}};
 
 // Rank r transfers for r + 1 ticks; of the load, one tick is hidden.
 Model hides_a_tick() {

@@ -31,14 +31,14 @@ struct Pattern : LoopBase {
 TEST_CASE("the average mode reports what the repetitions took together") {
   clock_now = 100;
   Seen seen{{}, {1.0, 3.0}};
-  const double total = drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 4, Total{});
+  const double total = drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 4, TotalTimer{});
   CHECK(total == 8.0);
   CHECK(seen.iterations.size() == 4);
 }
 
 TEST_CASE("zero repetitions take no time") {
   Seen seen{{}, {1.0}};
-  CHECK(drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 0, Total{}) == 0.0);
+  CHECK(drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 0, TotalTimer{}) == 0.0);
   CHECK(seen.iterations.empty());
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("every repetition's own time is kept, and they add up to the total") {
   Seen seen{{}, {1.0, 2.0, 4.0}};
   std::vector<double> samples(3);
   const double total = drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 3,
-                                                 EveryRepetition<FakeClock>{samples.data()});
+                                                 RepetitionTimer<FakeClock>{samples.data()});
   CHECK(samples == std::vector<double>{1.0, 2.0, 4.0});
   CHECK(total == 7.0);
 }
@@ -59,7 +59,7 @@ TEST_CASE("a synchronized batch leaves the barrier out of the time") {
   const auto barrier = [] { clock_now += 50; };
   const double total =
       drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 2,
-                                Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier});
+                                SyncTimer<FakeClock, decltype(barrier)>{samples.data(), barrier});
   CHECK(samples == std::vector<double>{1.0, 2.0});
   CHECK(total == 3.0);
 }
@@ -73,7 +73,7 @@ TEST_CASE("buffers step through their slots and wrap, the root goes round") {
                            .slots = 3,
                            .ranks = 2,
                            .root_step = 1};
-  drive<Pattern, FakeClock>(&seen, Iterations<true, true>(plan), 5, Total{});
+  drive<Pattern, FakeClock>(&seen, Iterations<true, true>(plan), 5, TotalTimer{});
   const std::vector<int> slots{0, 1, 2, 0, 1}, roots{0, 1, 0, 1, 0};
   for (int i = 0; i < 5; ++i) {
     CHECK(seen.iterations[i].send == send + 16 * slots[i]);
@@ -85,7 +85,7 @@ TEST_CASE("buffers step through their slots and wrap, the root goes round") {
 TEST_CASE("a root that does not shift stays") {
   Seen seen{{}, {0.0}};
   drive<Pattern, FakeClock>(&seen, Iterations<false, true>({.first = {}, .ranks = 3, .root_step = 0}), 4,
-                            Total{});
+                            TotalTimer{});
   for (const Iteration& it : seen.iterations) CHECK(it.root == 0);
 }
 
@@ -103,11 +103,11 @@ struct Completing : Pattern {
 TEST_CASE("each repetition is completed, or in aggregate mode all of them at the end") {
   clock_now = 0;
   Seen each{{}, {1.0}};
-  CHECK(drive<Completing, FakeClock>(&each, Iterations<false, false>({}), 3, Total{}) == 33.0);
+  CHECK(drive<Completing, FakeClock>(&each, Iterations<false, false>({}), 3, TotalTimer{}) == 33.0);
   CHECK(each.iterations.size() == 6);
   CHECK(each.iterations[1].root == -1);
   Seen all{{}, {1.0}};
-  CHECK(drive<Completing, FakeClock, true>(&all, Iterations<false, false>({}), 3, Total{}) == 13.0);
+  CHECK(drive<Completing, FakeClock, true>(&all, Iterations<false, false>({}), 3, TotalTimer{}) == 13.0);
   CHECK(all.iterations.size() == 4);
   CHECK(all.iterations[3].root == -1);
 }
@@ -117,7 +117,7 @@ TEST_CASE("of aggregate repetitions timed one by one the last has the completion
   Seen seen{{}, {1.0, 2.0}};
   std::vector<double> samples(2);
   const double total = drive<Completing, FakeClock, true>(&seen, Iterations<false, false>({}), 2,
-                                                          EveryRepetition<FakeClock>{samples.data()});
+                                                          RepetitionTimer<FakeClock>{samples.data()});
   CHECK(samples == std::vector<double>{1.0, 12.0});
   CHECK(total == 13.0);
 }
@@ -130,7 +130,7 @@ TEST_CASE("the target's side steps through its window in step") {
                            .receive_stride = 4,
                            .remote_stride = 4,
                            .slots = 2};
-  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 3, Total{});
+  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 3, TotalTimer{});
   CHECK(seen.iterations[0].remote == 100);
   CHECK(seen.iterations[1].remote == 104);
   CHECK(seen.iterations[2].remote == 100);
@@ -141,7 +141,7 @@ TEST_CASE("offsets in a file move on and never come back, whatever buffers do") 
   char memory[4];
   const IterationPlan plan{
       .first = {.send = memory, .offset = 5}, .send_stride = 2, .slots = 2, .offset_stride = 100};
-  drive<Pattern, FakeClock>(&seen, Iterations<true, false, true>(plan), 4, Total{});
+  drive<Pattern, FakeClock>(&seen, Iterations<true, false, true>(plan), 4, TotalTimer{});
   for (std::int64_t i = 0; i < 4; ++i) {
     const Iteration& it = seen.iterations[static_cast<std::size_t>(i)];
     CHECK(it.offset == 5 + 100 * i);
@@ -153,10 +153,10 @@ TEST_CASE("each repetition is told in which slot it works") {
   Seen seen{{}, {0.0}};
   char memory[4];
   const IterationPlan plan{.first = {.send = memory}, .send_stride = 1, .slots = 3};
-  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 7, Total{});
+  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 7, TotalTimer{});
   for (std::size_t i = 0; i < 7; ++i) CHECK(seen.iterations[i].slot == static_cast<std::int64_t>(i % 3));
   Seen still{{}, {0.0}};
-  drive<Pattern, FakeClock>(&still, Iterations<false, false>(plan), 3, Total{});
+  drive<Pattern, FakeClock>(&still, Iterations<false, false>(plan), 3, TotalTimer{});
   for (const Iteration& it : still.iterations) CHECK(it.slot == 0);
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("a plan says beforehand what the loop will work on") {
                            .remote_stride = 4,
                            .slots = 4};
   Seen seen{{}, {0.0}};
-  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 9, Total{});
+  drive<Pattern, FakeClock>(&seen, Iterations<true, false>(plan), 9, TotalTimer{});
   for (const Iteration& it : seen.iterations) {
     const Iteration planned = plan.at(it.slot);
     CHECK(planned.send == it.send);
@@ -218,9 +218,10 @@ TEST_CASE("what a pattern prepared is the same object in every step and completi
   clock_now = 0;
   Seen seen{{}, {1.0}};
   Requests requests;
-  CHECK(drive<Persistent, FakeClock>(&seen, Iterations<false, false>({}), 3, Total{}, &requests) == 33.0);
+  CHECK(drive<Persistent, FakeClock>(&seen, Iterations<false, false>({}), 3, TotalTimer{}, &requests) ==
+        33.0);
   CHECK((requests.started == 3 && requests.completed == 3));
-  CHECK(drive<Persistent, FakeClock, true>(&seen, Iterations<false, false>({}), 3, Total{}, &requests) ==
+  CHECK(drive<Persistent, FakeClock, true>(&seen, Iterations<false, false>({}), 3, TotalTimer{}, &requests) ==
         13.0);
   CHECK((requests.started == 6 && requests.completed == 6));
 }
@@ -229,9 +230,9 @@ TEST_CASE("what begins a repetition is timed: with each, or once for all") {
   clock_now = 0;
   Seen seen{{}, {1.0}};
   std::vector<double> samples(3);
-  const auto each = [&] { return EveryRepetition<FakeClock>{samples.data()}; };
-  CHECK(drive<Locked, FakeClock>(&seen, Iterations<false, false>({}), 3, Total{}) == 3033.0);
-  CHECK(drive<Locked, FakeClock, true>(&seen, Iterations<false, false>({}), 3, Total{}) == 1013.0);
+  const auto each = [&] { return RepetitionTimer<FakeClock>{samples.data()}; };
+  CHECK(drive<Locked, FakeClock>(&seen, Iterations<false, false>({}), 3, TotalTimer{}) == 3033.0);
+  CHECK(drive<Locked, FakeClock, true>(&seen, Iterations<false, false>({}), 3, TotalTimer{}) == 1013.0);
   drive<Locked, FakeClock, true>(&seen, Iterations<false, false>({}), 3, each());
   CHECK(samples == std::vector<double>{1001.0, 1.0, 11.0});
 }
@@ -240,7 +241,7 @@ TEST_CASE("a pattern that prepared something need not have a completion") {
   clock_now = 0;
   Seen seen{{}, {1.0}};
   Requests requests;
-  CHECK(drive<Started, FakeClock>(&seen, Iterations<false, false>({}), 2, Total{}, &requests) == 2.0);
+  CHECK(drive<Started, FakeClock>(&seen, Iterations<false, false>({}), 2, TotalTimer{}, &requests) == 2.0);
   CHECK((requests.started == 2 && requests.completed == 0));
 }
 
@@ -252,7 +253,7 @@ TEST_CASE("a synchronized batch of one by one completed repetitions times the co
   const auto barrier = [] { clock_now += 50; };
   const double total = drive<Persistent, FakeClock>(
       &seen, Iterations<false, false>({}), 2,
-      Synchronized<FakeClock, decltype(barrier)>{samples.data(), barrier}, &requests);
+      SyncTimer<FakeClock, decltype(barrier)>{samples.data(), barrier}, &requests);
   CHECK(samples == std::vector<double>{11.0, 12.0});
   CHECK(total == 23.0);
 }

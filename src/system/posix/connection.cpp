@@ -26,14 +26,14 @@ constexpr int no_signal = 0;
 // A thread that wakes up under SCHED_BATCH does not preempt the thread that wakes it. The interleaving server
 // wakes rank after rank: if the first one preempted it and polled for the others, these would wait for the
 // scheduler's next tick. Any process may set this policy. Policies other than SCHED_OTHER are not changed.
-class WakesWithoutPreemption {
+class NoPreemptionScope {
  public:
-  WakesWithoutPreemption() : changed_(change(SCHED_OTHER, batch)) {}
-  ~WakesWithoutPreemption() {
+  NoPreemptionScope() : changed_(change(SCHED_OTHER, batch)) {}
+  ~NoPreemptionScope() {
     if (changed_) change(batch, SCHED_OTHER);
   }
-  WakesWithoutPreemption(const WakesWithoutPreemption&) = delete;
-  WakesWithoutPreemption& operator=(const WakesWithoutPreemption&) = delete;
+  NoPreemptionScope(const NoPreemptionScope&) = delete;
+  NoPreemptionScope& operator=(const NoPreemptionScope&) = delete;
 
  private:
 #ifdef SCHED_BATCH
@@ -53,7 +53,7 @@ class TcpConnection final : public SocketConnection {
  public:
   using SocketConnection::SocketConnection;
   std::optional<char> receive() override {
-    const WakesWithoutPreemption scope;
+    const NoPreemptionScope scope;
     return SocketConnection::receive();
   }
 };

@@ -264,8 +264,8 @@ struct CounterReader::Host {
     }
   }
 
-  // The lines of CPUs come first, after that of all CPUs together: "cpu0", then ticks in user, nice, system,
-  // idle, iowait, irq, softirq, steal.
+  // The lines of CPUs come first, after the line of all CPUs together: "cpu0", then ticks in user, nice,
+  // system, idle, iowait, irq, softirq, steal.
   void read_steal() noexcept {
     constexpr int steal_column = 8;
     constexpr std::string_view key = "cpu";
@@ -282,7 +282,7 @@ struct CounterReader::Host {
   }
 
   KeptFile net_file_, stat_file_;
-  std::vector<Interface> interfaces_;  // first those of net_file_
+  std::vector<Interface> interfaces_;  // net_file_'s come first
   std::size_t in_net_file_ = 0;
   std::vector<std::string> names_;
   std::vector<CpuSteal> steal_;

@@ -11,7 +11,7 @@ const bool libraries_are_dlls = false;
 namespace {
 
 // dlerror() begins with the path of a file that was found, but not always with the name that was asked for.
-std::string with_name(const char* name, const std::string& error) {
+std::string name_and_error(const char* name, const std::string& error) {
   return error.starts_with(name) ? error : std::string(name) + ": " + error;
 }
 
@@ -39,8 +39,8 @@ Library::Library(std::span<const char* const> names) {
     }
     const char* const text = dlerror();
     const std::string error = text != nullptr ? text : "cannot be loaded";
-    if (!is_missing(name, error)) throw LibraryError(with_name(name, error));
-    if (first.empty()) first = with_name(name, error);
+    if (!is_missing(name, error)) throw LibraryError(name_and_error(name, error));
+    if (first.empty()) first = name_and_error(name, error);
   }
   throw LibraryError(first);
 }

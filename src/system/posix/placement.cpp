@@ -15,7 +15,7 @@ int number_in(const std::string& path) {
   return file >> number ? number : -1;
 }
 
-// The folder of a CPU has a link to that of its NUMA node, "node0".
+// The folder of a CPU has a link to the folder of its NUMA node, "node0".
 int numa_in(const std::string& folder) {
   constexpr std::string_view prefix = "node";
   std::error_code error;

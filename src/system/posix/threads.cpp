@@ -10,16 +10,16 @@
 namespace openimb::system {
 
 void block_signals_during(const std::function<void()>& make) {
-  struct Blocked {
+  struct SignalBlock {
     sigset_t before{};
-    Blocked() {
+    SignalBlock() {
       sigset_t all;
       sigfillset(&all);
       pthread_sigmask(SIG_BLOCK, &all, &before);
     }
-    ~Blocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    ~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
   };
-  const Blocked blocked;
+  const SignalBlock blocked;
   make();
 }
 

@@ -15,7 +15,7 @@ namespace openimb::system {
 
 namespace {
 
-// SIGHUP's number is that of other systems; Windows has none.
+// SIGHUP has the same number as on other systems; Windows has none.
 constexpr int hangup = 1;
 constexpr std::array<StopSignal, 4> caught{
     {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGBREAK, "SIGBREAK"}, {hangup, "SIGHUP"}}};

@@ -1,4 +1,4 @@
-#include "engine/patient_agreement.h"
+#include "engine/timeout_process_group.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/mpi_agreement.h"
+#include "engine/mpi_process_group.h"
 #include "mpi/errors.h"
 #include "mpi/optional.h"
 
@@ -17,7 +17,7 @@ namespace openimb {
 namespace {
 
 constexpr int tag_of_call = 1, tag_of_answer = 2, tag_of_verdict = 3, tag_of_group = 4, tag_of_life = 5;
-// In units of PatientAgreement's `seconds`. Rank 0 may be waiting for ranks that do not respond.
+// In units of TimeoutProcessGroup's `seconds`. Rank 0 may be waiting for ranks that do not respond.
 constexpr double rank_0_timeout_factor = 4;
 
 /// Seconds of waiting. Time in which this process does not run (the whole job may be suspended) hardly
@@ -52,7 +52,7 @@ MPI_Comm duplicate_of(const Communicator& world) {
 }  // namespace
 
 /// A pending collective call and its buffers.
-struct PatientAgreement::Call {
+struct TimeoutProcessGroup::Call {
   std::vector<double> out, in;
   std::string text_out, text_in;
   int length = 0;
@@ -60,24 +60,25 @@ struct PatientAgreement::Call {
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
-struct PatientAgreement::Message {
+struct TimeoutProcessGroup::Message {
   std::vector<int> numbers;
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
 /// During its lifetime, this rank is within a call that is polled.
-class PatientAgreement::Polling {
+class TimeoutProcessGroup::Polling {
  public:
-  explicit Polling(const PatientAgreement& owner) : owner_(owner) { owner_.watch_(false); }
+  explicit Polling(const TimeoutProcessGroup& owner) : owner_(owner) { owner_.watch_(false); }
   ~Polling() { owner_.watch_(true); }
   Polling(const Polling&) = delete;
   Polling& operator=(const Polling&) = delete;
 
  private:
-  const PatientAgreement& owner_;
+  const TimeoutProcessGroup& owner_;
 };
 
-PatientAgreement::PatientAgreement(const Communicator& world, double seconds, std::function<void(bool)> watch)
+TimeoutProcessGroup::TimeoutProcessGroup(const Communicator& world, double seconds,
+                                         std::function<void(bool)> watch)
     : check_comm_(duplicate_of(world)),
       rank_(world.rank()),
       ranks_(world.size()),
@@ -90,7 +91,7 @@ PatientAgreement::PatientAgreement(const Communicator& world, double seconds, st
 }
 
 // If ranks are lost, nothing can be freed: the collective calls would wait for them.
-PatientAgreement::~PatientAgreement() {
+TimeoutProcessGroup::~TimeoutProcessGroup() {
   watch_(false);
   if (!is_whole()) return;
   for (const auto& message : sent_) MPI_Wait(&message->request, MPI_STATUS_IGNORE);
@@ -99,13 +100,13 @@ PatientAgreement::~PatientAgreement() {
   MPI_Comm_free(&comm_);
 }
 
-std::unique_ptr<PatientAgreement::Call> PatientAgreement::complete(std::unique_ptr<Call> call,
-                                                                   const Start& start) {
+std::unique_ptr<TimeoutProcessGroup::Call> TimeoutProcessGroup::complete(std::unique_ptr<Call> call,
+                                                                         const Start& start) {
   const Polling polling(*this);
   start(*call, comm_);
   try {
     finish(*call);
-  } catch (const NoAnswer&) {
+  } catch (const UnresponsiveRanks&) {
     abandoned_.push_back(std::move(call));
     throw;
   }
@@ -114,7 +115,7 @@ std::unique_ptr<PatientAgreement::Call> PatientAgreement::complete(std::unique_p
 
 // Ranks that wait long, for ranks that measure, sleep and leave the CPUs to those. The last barrier before a
 // timed loop is never such a long wait, as another barrier precedes it (N_BARR).
-void PatientAgreement::finish(Call& call) {
+void TimeoutProcessGroup::finish(Call& call) {
   constexpr int tests_between_looks = 100;
   constexpr double long_seconds = 0.01;
   constexpr std::chrono::microseconds nap(50);
@@ -145,7 +146,7 @@ void PatientAgreement::finish(Call& call) {
   }
 }
 
-void PatientAgreement::wait_for(const std::function<bool(double seconds)>& is_over) {
+void TimeoutProcessGroup::wait_for(const std::function<bool(double seconds)>& is_over) {
   const Polling polling(*this);
   while (!is_over(seconds_)) {
     forget_received();
@@ -156,14 +157,14 @@ void PatientAgreement::wait_for(const std::function<bool(double seconds)>& is_ov
 }
 
 // Receives what wait_for() sends.
-bool PatientAgreement::rank_0_responds() {
+bool TimeoutProcessGroup::rank_0_responds() {
   bool responds = false;
   for (; has_arrived(0, tag_of_life); responds = true) receive(0, tag_of_life);
   return responds;
 }
 
 // Frees messages that have arrived: rank 0 may wait for hours.
-void PatientAgreement::forget_received() {
+void TimeoutProcessGroup::forget_received() {
   std::erase_if(sent_, [](const auto& message) {
     int done = 0;
     MPI_Test(&message->request, &done, MPI_STATUS_IGNORE);
@@ -172,12 +173,12 @@ void PatientAgreement::forget_received() {
 }
 
 // Runs on rank 0: the liveness check. Throws unless all ranks answer.
-void PatientAgreement::check_liveness() {
+void TimeoutProcessGroup::check_liveness() {
   ++check_;
   for (const int rank : present_) {
     if (rank != 0) send(rank, tag_of_call, {check_});
   }
-  const std::vector<int> silent = those_silent();
+  const std::vector<int> silent = unresponsive_ranks();
   const bool in_step = std::ranges::all_of(steps_, [this](int step) { return step == step_; });
   std::vector<int> verdict = {in_step ? 1 : 0};
   verdict.insert(verdict.end(), silent.begin(), silent.end());
@@ -190,7 +191,7 @@ void PatientAgreement::check_liveness() {
 }
 
 // The ranks that do not answer within seconds_.
-std::vector<int> PatientAgreement::those_silent() {
+std::vector<int> TimeoutProcessGroup::unresponsive_ranks() {
   std::vector<int> silent(present_.begin() + 1, present_.end());
   steps_.clear();
   for (Waiting waiting; !silent.empty() && waiting.seconds() < seconds_;) {
@@ -208,11 +209,11 @@ std::vector<int> PatientAgreement::those_silent() {
   return silent;
 }
 
-bool PatientAgreement::check_is_requested() const { return has_arrived(0, tag_of_call); }
+bool TimeoutProcessGroup::check_is_requested() const { return has_arrived(0, tag_of_call); }
 
 // Answers the liveness check of rank 0. Throws if others do not answer. Each check ends with one verdict, in
 // order.
-void PatientAgreement::answer_check() {
+void TimeoutProcessGroup::answer_check() {
   const int check = receive(0, tag_of_call).front();
   send(0, tag_of_answer, {check, step_});
   for (Waiting waiting; !has_arrived(0, tag_of_verdict);) {
@@ -229,7 +230,7 @@ void PatientAgreement::answer_check() {
   leave_out(silent);
 }
 
-void PatientAgreement::leave_out(std::span<const int> silent) {
+void TimeoutProcessGroup::leave_out(std::span<const int> silent) {
   std::erase_if(present_, [&](int rank) { return std::ranges::count(silent, rank) > 0; });
   MPI_Group all = MPI_GROUP_NULL, present = MPI_GROUP_NULL;
   MPI_Comm_group(check_comm_, &all);
@@ -240,23 +241,23 @@ void PatientAgreement::leave_out(std::span<const int> silent) {
   watch_(false);
   MPI_Group_free(&all);
   MPI_Group_free(&present);
-  throw NoAnswer{{silent.begin(), silent.end()}};
+  throw UnresponsiveRanks{{silent.begin(), silent.end()}};
 }
 
-void PatientAgreement::send(int to, int tag, std::vector<int> numbers) {
+void TimeoutProcessGroup::send(int to, int tag, std::vector<int> numbers) {
   Message& message = *sent_.emplace_back(std::make_unique<Message>());
   message.numbers = std::move(numbers);
   MPI_Isend(message.numbers.data(), static_cast<int>(message.numbers.size()), MPI_INT, to, tag, check_comm_,
             &message.request);
 }
 
-bool PatientAgreement::has_arrived(int from, int tag) const {
+bool TimeoutProcessGroup::has_arrived(int from, int tag) const {
   int arrived = 0;
   MPI_Iprobe(from, tag, check_comm_, &arrived, MPI_STATUS_IGNORE);
   return arrived != 0;
 }
 
-std::vector<int> PatientAgreement::receive(int from, int tag) const {
+std::vector<int> TimeoutProcessGroup::receive(int from, int tag) const {
   MPI_Status status;
   MPI_Probe(from, tag, check_comm_, &status);
   int count = 0;
@@ -266,12 +267,12 @@ std::vector<int> PatientAgreement::receive(int from, int tag) const {
   return numbers;
 }
 
-void PatientAgreement::barrier() {
+void TimeoutProcessGroup::barrier() {
   complete(std::make_unique<Call>(), [](Call& call, MPI_Comm comm) { MPI_Ibarrier(comm, &call.request); });
   ++step_;
 }
 
-std::vector<double> PatientAgreement::reduce(std::span<const double> mine) {
+std::vector<double> TimeoutProcessGroup::reduce(std::span<const double> mine) {
   auto call = std::make_unique<Call>();
   call->out.assign(mine.begin(), mine.end());
   call->in = call->out;
@@ -283,16 +284,16 @@ std::vector<double> PatientAgreement::reduce(std::span<const double> mine) {
   return call->in;
 }
 
-double PatientAgreement::largest(double mine) { return reduce({&mine, 1}).front(); }
+double TimeoutProcessGroup::largest(double mine) { return reduce({&mine, 1}).front(); }
 
-std::vector<double> PatientAgreement::slowest(std::span<const double> mine) {
+std::vector<double> TimeoutProcessGroup::slowest(std::span<const double> mine) {
   const std::vector<double> all = reduce(mine);
   return rank_ == 0 ? all : std::vector<double>();
 }
 
 // Returns the texts by rank of the launch, at rank 0. The barrier keeps ranks in step: a call that has ended
 // on one rank has begun on all.
-std::vector<std::string> PatientAgreement::gather(const std::string& mine) {
+std::vector<std::string> TimeoutProcessGroup::gather(const std::string& mine) {
   auto call = std::make_unique<Call>();
   call->text_out = mine;
   call->length = static_cast<int>(mine.size());
@@ -314,7 +315,7 @@ std::vector<std::string> PatientAgreement::gather(const std::string& mine) {
   return all;
 }
 
-void PatientAgreement::broadcast(std::span<std::byte> bytes) {
+void TimeoutProcessGroup::broadcast(std::span<std::byte> bytes) {
   auto call = std::make_unique<Call>();
   call->text_in.resize(bytes.size());
   std::ranges::copy(std::as_bytes(std::span(bytes)),

@@ -1,5 +1,5 @@
 // What ranks agree on, and what they send each other. The session uses ranks through this interface only:
-// engine/mpi_agreement.h implements it on MPI, the unit tests between threads.
+// engine/mpi_process_group.h implements it on MPI, the unit tests between threads.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace openimb {
 
 /// Thrown at the same time by all ranks that respond: `ranks` (of the launch) do not, and take no further
 /// part.
-struct NoAnswer {
+struct UnresponsiveRanks {
   std::vector<int> ranks;
 };
 
@@ -21,11 +21,11 @@ struct NoAnswer {
 /// too long, as offsets are ints.
 std::vector<int> offsets_of(std::span<const int> lengths);
 
-/// A set of ranks: those of the launch, or those of one group. All calls are collective over it. Where ranks
-/// may stop responding, calls throw NoAnswer; afterwards the value of such a rank is NaN or empty.
-class Agreement {
+/// The ranks of the launch, or of one group. All calls are collective over it. Where ranks may stop
+/// responding, calls throw UnresponsiveRanks; afterwards the value of such a rank is NaN or empty.
+class ProcessGroup {
  public:
-  virtual ~Agreement() = default;
+  virtual ~ProcessGroup() = default;
   virtual int rank() const = 0;
   /// Includes ranks that no longer respond.
   virtual int ranks() const = 0;
@@ -37,7 +37,7 @@ class Agreement {
   virtual std::vector<double> gather(double mine);
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
   std::vector<std::vector<double>> gather(std::span<const double> mine);
-  /// Bytes that rank 0 can gather in one call, those of all ranks together.
+  /// Bytes that rank 0 can gather in one call, from all ranks together.
   virtual std::int64_t most_gathered_bytes() const { return std::numeric_limits<int>::max(); }
   /// Element by element the largest of any rank, at rank 0; empty elsewhere. All ranks give equally many.
   virtual std::vector<double> slowest(std::span<const double> mine) = 0;

@@ -1,4 +1,4 @@
-#include "session/agreement.h"
+#include "session/process_group.h"
 
 #include <cstring>
 #include <stdexcept>
@@ -19,7 +19,7 @@ std::vector<int> offsets_of(std::span<const int> lengths) {
   return offsets;
 }
 
-std::vector<double> Agreement::gather(double mine) {
+std::vector<double> ProcessGroup::gather(double mine) {
   std::vector<double> all;
   for (const std::vector<double>& values : gather(std::span<const double>(&mine, 1))) {
     all.push_back(values.empty() ? std::numeric_limits<double>::quiet_NaN() : values.front());
@@ -27,7 +27,7 @@ std::vector<double> Agreement::gather(double mine) {
   return all;
 }
 
-std::vector<std::vector<double>> Agreement::gather(std::span<const double> mine) {
+std::vector<std::vector<double>> ProcessGroup::gather(std::span<const double> mine) {
   std::string bytes(mine.size_bytes(), '\0');
   if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), bytes.size());
   std::vector<std::vector<double>> all;
@@ -38,7 +38,7 @@ std::vector<std::vector<double>> Agreement::gather(std::span<const double> mine)
   return all;
 }
 
-std::string Agreement::broadcast(std::string text) {
+std::string ProcessGroup::broadcast(std::string text) {
   auto length = static_cast<double>(text.size());
   broadcast(std::span(&length, 1));
   text.resize(static_cast<std::size_t>(length));

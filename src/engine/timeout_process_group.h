@@ -1,5 +1,5 @@
-// Agreement over all ranks of a launch, some of which may stop responding: no call waits forever. Timed code
-// must not use it.
+// The ranks of a launch, some of which may stop responding: no call waits forever. Timed code must not use
+// it.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "mpi/world.h"
-#include "session/agreement.h"
+#include "session/process_group.h"
 
 namespace openimb {
 
@@ -19,7 +19,7 @@ namespace openimb {
 /// another, blocking call cannot be freed; `watch` is called with true where a rank may enter one. A rank
 /// that was left out and responds again sleeps until the job ends. If ranks are lost, MPI_Finalize would not
 /// return.
-class PatientAgreement final : public Agreement {
+class TimeoutProcessGroup final : public ProcessGroup {
  public:
   /// MPI calls that it requires, named as in call::unusable_reason().
   static constexpr std::array<std::string_view, 5> needs{"Ibarrier", "Iallreduce", "Igather", "Igatherv",
@@ -27,13 +27,13 @@ class PatientAgreement final : public Agreement {
 
   /// Collective. `seconds`: how long a call waits before the liveness check, and how long the check waits.
   /// `watch(true)`: from here on this rank may block outside polled calls; `watch(false)`: no longer.
-  PatientAgreement(const Communicator& world, double seconds, std::function<void(bool)> watch);
-  ~PatientAgreement() override;
-  PatientAgreement(const PatientAgreement&) = delete;
-  PatientAgreement& operator=(const PatientAgreement&) = delete;
+  TimeoutProcessGroup(const Communicator& world, double seconds, std::function<void(bool)> watch);
+  ~TimeoutProcessGroup() override;
+  TimeoutProcessGroup(const TimeoutProcessGroup&) = delete;
+  TimeoutProcessGroup& operator=(const TimeoutProcessGroup&) = delete;
 
-  using Agreement::broadcast;
-  using Agreement::gather;
+  using ProcessGroup::broadcast;
+  using ProcessGroup::gather;
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
   bool is_whole() const { return static_cast<int>(present_.size()) == ranks_; }
@@ -59,7 +59,7 @@ class PatientAgreement final : public Agreement {
   void finish(Call& call);
   std::vector<double> reduce(std::span<const double> mine);
   void check_liveness();
-  std::vector<int> those_silent();
+  std::vector<int> unresponsive_ranks();
   bool check_is_requested() const;
   bool rank_0_responds();
   void forget_received();

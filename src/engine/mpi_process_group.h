@@ -1,0 +1,42 @@
+// The ranks of a communicator.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mpi/world.h"
+#include "session/process_group.h"
+
+namespace openimb {
+
+/// The barrier that synchronizes ranks: MPI_Barrier, or the one of -imb_barrier.
+using BarrierFunction = void (*)(MPI_Comm);
+inline void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
+
+class MpiProcessGroup final : public ProcessGroup {
+ public:
+  /// The caller owns the communicator. MPI_COMM_NULL means this rank alone.
+  explicit MpiProcessGroup(const Communicator& communicator, BarrierFunction own_barrier = library_barrier)
+      : communicator_(communicator), barrier_(own_barrier) {}
+  const Communicator& communicator() const { return communicator_; }
+
+  using ProcessGroup::broadcast;
+  using ProcessGroup::gather;
+  int rank() const override { return alone() ? 0 : communicator_.rank(); }
+  int ranks() const override { return alone() ? 1 : communicator_.size(); }
+  void barrier() override;
+  double largest(double mine) override;
+  std::vector<double> gather(double mine) override;
+  std::vector<std::string> gather(const std::string& mine) override;
+  std::vector<double> slowest(std::span<const double> mine) override;
+  void broadcast(std::span<std::byte> bytes) override;
+
+ private:
+  bool alone() const { return !communicator_.contains_me(); }
+
+  const Communicator& communicator_;
+  BarrierFunction barrier_;
+};
+
+}  // namespace openimb
