@@ -443,17 +443,17 @@ def _benchmark_of(pattern: str, loaded: bool) -> str:
     if found := re.fullmatch(r"FileCalls<(\w+),call::(\w+)>", name):
         who, place = FILE_CALLS[found[2]]
         return f"{who}_{'I' * loaded}{found[1]}_{place}"
-    if found := re.fullmatch(r"MoveToPeer<(\w+),At(\w+)>", name):
+    if found := re.fullmatch(r"MoveToPeer<(\w+),(\w+)Completion>", name):
         if found[1] in ATOMIC:
             return ATOMIC[found[1]] + (LOCAL if found[2] == "Origin" else "")
         return f"Unidir_{found[1].lower()}" if found[2] == "Target" else f"{found[1]}_local"
-    if found := re.fullmatch(r"MoveToNeighbors<(\w+),At(\w+)>", name):
+    if found := re.fullmatch(r"MoveToNeighbors<(\w+),(\w+)Completion>", name):
         return f"Exchange_{found[1].lower()}" + (LOCAL if found[2] == "Origin" else "")
     if found := re.fullmatch(r"SyncLoop<(\w+),\(SyncMode\)(\d)>", name):
         return f"{found[1]}, -sync_mode {SYNC_MODES[int(found[2])]}"
     if found := re.fullmatch(r"SendModeLoop<(\w+),\(SendMode\)(\d)>", name):
         return f"{found[1]}, -send_mode {SEND_MODES[int(found[2])]}"
-    if found := re.fullmatch(r"MoveToAll<(\w+),At(\w+)>", name):
+    if found := re.fullmatch(r"MoveToAll<(\w+),(\w+)Completion>", name):
         return f"One_{found[1].lower()}_all" if found[2] == "Target" else f"{found[1]}_all_local"
     name = name.rpartition("::")[2]
     return {"StencilLoop": "Stencil2D"}.get(name, name)

@@ -724,8 +724,8 @@ TEST_CASE("how a point is sampled follows from the options and the benchmark") {
     std::vector<CompletedBatch> samples;
     Counts counts;
     while (counts.size() < 100) {
-      const Next next = sampling->next(samples);
-      if (next.answer != Next::Answer::step) break;
+      const Decision next = sampling->next(samples);
+      if (next.answer != Decision::Answer::step) break;
       samples.push_back({.step = next.step, .seconds = 1});
       counts.push_back(next.step.repetitions);
     }
@@ -756,7 +756,7 @@ TEST_CASE("a fixed load counts when the time of a repetition is estimated") {
   const TablePlan plan = schedule.plan(schedule.tables().at(0));
   const BatchPlan trial{.purpose = Purpose::trial, .repetitions = 1};
   const CompletedBatch samples[] = {{trial, 0.5}, {trial, 0.5}};
-  const Next next = schedule.sampling(plan, plan.points.at(0))->next(samples);
-  CHECK(next.answer == Next::Answer::time_out);
+  const Decision next = schedule.sampling(plan, plan.points.at(0))->next(samples);
+  CHECK(next.answer == Decision::Answer::time_out);
   CHECK(next.seconds_each == 11.5);
 }
