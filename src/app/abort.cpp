@@ -60,8 +60,8 @@ void start_mpi_to_abort() {
   MPI_Init(nullptr, nullptr);
 }
 
-// Must not allocate: memory may be what is missing. `function` is called while the exception, and so its text,
-// lives.
+// Must not allocate: memory may be what is missing. `function` is called while the exception, and so its
+// text, lives.
 template <class Function>
 void use_exception_text(Function function) {
   if (!std::current_exception()) return function("terminated without an exception");

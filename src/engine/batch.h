@@ -233,8 +233,8 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
                                        .synchronized = one_by_one.synchronized};
   static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};
 
-  /// Calls `function` with the form of the step that options ask for, its context, and views of what else the step
-  /// needs, within the epoch that it needs.
+  /// Calls `function` with the form of the step that options ask for, its context, and views of what else the
+  /// step needs, within the epoch that it needs.
   template <class Function>
   auto apply_form(const Function& function) {
     const Setup& point_setup = setup();

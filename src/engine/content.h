@@ -73,8 +73,8 @@ class Content {
   mutable int summed_ = 0;
 };
 
-/// Divides `bytes` bytes into chunks of at most the size of `memory`, and calls function(begin, chunk) for each;
-/// all chunks are in `memory`.
+/// Divides `bytes` bytes into chunks of at most the size of `memory`, and calls function(begin, chunk) for
+/// each; all chunks are in `memory`.
 template <class Function>
 void for_each_chunk(std::span<std::byte> memory, std::int64_t bytes, const Function& function) {
   const auto most = static_cast<std::int64_t>(memory.size());

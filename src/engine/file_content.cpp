@@ -12,7 +12,8 @@ namespace openimb {
 
 namespace {
 
-// Calls function(index, expected bytes, how many) for `size` bytes of a file from `position` on, word by word.
+// Calls function(index, expected bytes, how many) for `size` bytes of a file from `position` on, word by
+// word.
 template <class Function>
 void for_each_word(std::int64_t size, std::int64_t position, Function function) {
   for (std::int64_t i = 0; i < size;) {

@@ -29,8 +29,8 @@ struct GroupSetup {
   MPI_Comm comm = MPI_COMM_NULL;        ///< for the calls under test
   MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for all other messages
   void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
-  Gate* gate = nullptr;       ///< before repetitions that begin at agreed times; null without -sync_start clock
-  GroupRank me;               ///< its root is the root of the first repetition
+  Gate* gate = nullptr;  ///< before repetitions that begin at agreed times; null without -sync_start clock
+  GroupRank me;          ///< its root is the root of the first repetition
   Neighborhood neighborhood;  ///< empty where the benchmark has no topology
 };
 

@@ -148,8 +148,8 @@ class Synchronizer {
   std::optional<Group> target_group_;
 };
 
-/// Calls `function` with the loop for a mode, within the epoch that the loop needs. Active targets have no passive
-/// modes.
+/// Calls `function` with the loop for a mode, within the epoch that the loop needs. Active targets have no
+/// passive modes.
 template <class Move, bool active, class Function>
 auto apply_sync_loop(SyncMode mode, MPI_Win win, const Function& function) {
   if constexpr (!active) {

@@ -32,7 +32,7 @@ inline constexpr Names<4> names_of<IterationPolicy> = {"dynamic", "multiple_np",
 
 /// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
 enum class Multi { off, summary, each_group };
-// Words of records; -multi takes numbers.
+// Names in records; -multi takes numbers.
 template <>
 inline constexpr Names<3> names_of<Multi> = {"off", "summary", "each_group"};
 

@@ -43,7 +43,7 @@ class TopologyCommunicator {
 template <class Count>
 class NeighborArguments {
  public:
-  /// `span`: bytes from one message to the next.
+  /// `message_stride`: bytes from one message to the next.
   NeighborArguments(MPI_Comm ranks, const Neighborhood& all, Count count, std::int64_t message_stride,
                     MPI_Datatype type)
       : comm_(ranks, all), counts_(all.sources.size(), count), types_(all.sources.size(), type) {

@@ -58,7 +58,7 @@ struct PointSettings {
       {};                            ///< told of each synchronization: whether no clock was set
   std::optional<double> width = {};  ///< of -arrival, where that is known
   int exchanges = 0;  ///< of each of the two probes, before and after what is timed; 0: no probes
-  /// By group: ranks that read the counters of its hosts; empty: one rank on every host.
+  /// By group: ranks that read the counters of its hosts; empty: the reading rank of every host.
   std::vector<std::vector<int>> readers = {};
 };
 

@@ -133,7 +133,8 @@ TEST_CASE("what cannot be meant is one line") {
   CHECK(error_of("-memory cuda,rocm").starts_with("-memory: CUDA and ROCm cannot be combined"));
   CHECK(error_of("-gpu first -memory cuda").starts_with("-gpu: \"first\" is neither a number nor"));
   CHECK(error_of("-gpu 0 PingPong") ==
-        "-gpu: no effect with buffers on the host; also give -memory, for example -memory cuda, or leave it out");
+        "-gpu: no effect with buffers on the host; also give -memory, for example -memory cuda, or leave it "
+        "out");
   CHECK(error_of("-load device Ibcast") ==
         "-load device: no GPU is in use; choose one with -gpu, as -gpu local_rank, or give -memory cuda");
   CHECK(error_of("-load device -memory rocm Ibcast") ==
