@@ -54,11 +54,19 @@ def make(folder: Path, hosts: tuple[str, ...] = ("here", "here")) -> list[object
 
 
 def records(
-    seconds: float, hosts: tuple[str, ...] = ("here", "here"), rows: int = 1, *, passes: bool = False
+    seconds: float,
+    hosts: tuple[str, ...] = ("here", "here"),
+    rows: int = 1,
+    *,
+    passes: bool = False,
+    arrival: str | None = None,
 ) -> bytes:
-    """A whole PingPong of so many lengths, each of which takes so long; in passes, all in one state of the machine."""
+    """A whole PingPong of so many lengths, each of which takes so long; in passes, all in one state of the machine. `arrival`: of
+    the ranks, with -sync_start clock."""
     state = Passes(samples=100, used=100, states=[MachineState(55.0, 100, seconds)])
     run = Run(component="MPI1", ranks=[Rank(number, host) for number, host in enumerate(hosts)])
+    if arrival:
+        run.options = {"sync_start": "clock", "arrival": arrival}
     lines = [
         Result(
             benchmark="PingPong",

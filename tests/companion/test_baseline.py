@@ -24,12 +24,13 @@ def results(
     hosts: tuple[str, ...] = ("n1", "n1"),
     model: str = "X1",
     sessions: int = 3,
+    arrival: str | None = None,
 ) -> None:
     """Six launches of eight rows on this machine, a percent apart, in so many sessions."""
     machine = {"cpu_model": model, "cores": 8, "sockets": 1, "threads_per_core": 2}
     archive.add_many(
         Content(
-            records=fake_mpi.records(1e-6 * factor * (1 + 0.002 * number), hosts, rows=8),
+            records=fake_mpi.records(1e-6 * factor * (1 + 0.002 * number), hosts, rows=8, arrival=arrival),
             facts={
                 "conditions": {"machine": machine},
                 "label": label,
@@ -140,6 +141,22 @@ def test_a_check_of_the_baselines_own_runs_is_named(imb: Imb, kept: Archive) -> 
     assert words in imb("baseline", "check", "fabric", "good").out
     results(kept, "now", 1.0)
     assert "same runs" not in imb("baseline", "check", "fabric", "now").out
+
+
+def test_another_rule_of_starting_is_not_judged(imb: Imb, archive: Archive) -> None:
+    """A baseline has launches of two rules; a check is judged by those of its own, or by none."""
+    for label, arrival, factor in (
+        ("good", None, 1.0),
+        ("good", "last:50", 3.0),
+        ("now", "last:50", 3.0),
+        ("wider", "last:500", 3.0),
+    ):
+        results(archive, label, factor, arrival=arrival)
+    assert imb("baseline", "set", "fabric", "good").code == 0
+    said = imb("baseline", "check", "fabric", "now", "--format", "json")
+    assert (said.code, json.loads(said.out)["verdict"]) == (0, "same")
+    said = imb("baseline", "check", "fabric", "wider")
+    assert said.code == 2 and "by different rules (baseline fabric@1: arrival last:50, begins at" in said.err
 
 
 def test_one_launch_may_be_too_few(imb: Imb, kept: Archive, tmp_path: Path) -> None:

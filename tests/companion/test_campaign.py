@@ -687,6 +687,18 @@ def test_ab_on_a_terminal(imb: Imb, tmp_path: Path) -> None:
     assert all(part in commands for part in ("-x A=1", "PingPong -npmin 2 -msglog 3", "--bind-to core"))
 
 
+def test_ab_of_two_rules_of_starting_judges_nothing(imb: Imb, tmp_path: Path) -> None:
+    """As with two widths of arrivals; of one width it does."""
+    widths = {"a": "last:50", "b": "last:500", "c": "last:50"}
+    for name, arrival in widths.items():
+        fake_mpi.make(tmp_path / name)
+        (tmp_path / name / "bin" / "records-2").write_bytes(fake_mpi.records(77.0, arrival=arrival))
+    variants = {name: f"mpi={tmp_path / name} programs={tmp_path / name / 'bin'}" for name in widths}
+    for other, code, says in (("b", 2, "by different rules"), ("c", 0, "")):
+        said = imb("ab", "--a", variants["a"], "--b", variants[other], "--launches", 6, "PingPong")
+        assert said.code == code and says in said.err, said.err
+
+
 @pytest.mark.parametrize(
     ("more", "reason"),
     [

@@ -1048,10 +1048,37 @@ def test_rules_of_starting_are_not_compared_with_each_other(imb: Imb, before: Ar
     for a, b in (("before", "clock"), ("clock", "last"), ("last", "wide")):
         said = imb("compare", a, b, "--force")
         assert said.code == 2 and "by different rules" in said.err, said.err
+    said = imb("compare", "before", "last")
+    assert "before: begins at a barrier or none; last: arrival last:50)" in said.err
     said = imb("compare", "wider", "wide")
     assert said.code == 2 and "no row of the same arrival width" in said.err
     assert imb("compare", "last", "slower", "--assume-stable").code == 10
     assert imb("compare", "last", "last", "--assume-stable").code != 10
+
+
+def test_rows_of_other_widths_are_not_pooled(imb: Imb, archive: Archive) -> None:
+    """A has launches of two widths; only those of B's count against it. Where the width was measured, each launch has its own."""
+
+    def add(label: str, arrival: str, width: float, seconds: float, seed: int) -> None:
+        contents = by_clock(rows_of(6, seed=seed), arrival, width, seconds)
+        archive.add_many(msgspec.structs.replace(one, labels=[label]) for one in contents)
+
+    add("two", "last:50", 50e-6, 1.0, 1)
+    add("two", "last:500", 500e-6, 2.0, 2)
+    add("one", "last:50", 50e-6, 1.0, 3)
+    add("measured", "last:x2", 61.004e-6, 1.0, 4)
+    add("measured", "last:x2", 62e-6, 2.0, 5)
+    add("again", "last:x2", 60.996e-6, 1.0, 6)
+    for a, b, width, only in (
+        ("two", "one", None, "arrival last:500"),
+        ("measured", "again", 61e-6, "arrival last:x2 (62.00 µs)"),
+    ):
+        said = imb("compare", a, b, "--assume-stable", "--format", "json")
+        found = json.loads(said.out)
+        assert found["verdict"] == "same", said.out
+        assert {one["key"]["arrival_width_seconds"] for one in found["rows"]} == {width}
+        assert len(found["only_a"]) == 2 * len(LENGTHS) and not found["only_b"]
+        assert only in imb("compare", a, b, "--assume-stable").out
 
 
 def test_rows_with_few_valid_repetitions_are_marked(imb: Imb, archive: Archive) -> None:

@@ -58,6 +58,22 @@ def test_several_launches_are_one_series_with_their_median(imb: Imb, tmp_path: P
     assert all(entry["unit"] == "usec" and entry["extra"] == 'a "b" \\c, 3 launches' for entry in timed)
 
 
+def test_launches_of_other_widths_are_other_series(imb: Imb, tmp_path: Path) -> None:
+    """Where ranks arrive over another width, or at a barrier, a row has no median with these."""
+    lines = [json.loads(line) for line in (EXAMPLES / "clock.jsonl").read_text().splitlines()]
+    logs = []
+    for number, arrival in enumerate((None, "last:50", "last:500", "last:x2")):
+        lines[0]["options"] = {"sync_start": "clock", "arrival": arrival}
+        logs.append(tmp_path / f"{number}.jsonl")
+        logs[-1].write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = imb("export", *logs, "--format", "prometheus").out
+    (launches,) = (f for f in text_string_to_metric_families(text) if f.name == "openimb_launches")
+    assert {sample.value for sample in launches.samples} == {1}
+    entries = json.loads(imb("export", *logs, "--format", "github-benchmark").out)
+    assert len({entry["name"] for entry in entries}) == len(entries)
+    assert all(entry["extra"] == "1 launch" or entry["extra"].endswith(", 1 launch") for entry in entries)
+
+
 def test_a_row_in_passes_has_its_interval_and_failures_are_counted(imb: Imb) -> None:
     entries = json.loads(imb("export", EXAMPLES / "passes.jsonl", "--format", "github-benchmark").out)
     assert [(entry["name"], entry["value"], entry.get("range")) for entry in entries[:2]] == [

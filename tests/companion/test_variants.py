@@ -71,6 +71,33 @@ def test_variants_of_the_same_launches_are_pairs(imb: Imb, launches: list[Path])
     assert "10 launches, judged in pairs" in text and "ring: coll_tuned_allreduce_algorithm=ring" in text
 
 
+def test_variants_of_a_launch_have_its_measured_width_in_common(imb: Imb, tmp_path: Path) -> None:
+    """Of -arrival xN. Another launch has another width: its rows are compared with none of these."""
+    random = np.random.default_rng(7)
+    (tmp_path / "runs").mkdir()
+    files = []
+    for minute in range(10):
+        date = f"2026-11-27T10:{minute:02}:00Z"
+        records = launch(random, 0.95, date=date)
+        for record in records:
+            if isinstance(record, Run):
+                record.options = {"sync_start": "clock", "arrival": "last:x2"}
+            elif isinstance(record, Result):
+                record.valid_percent, record.arrival_width_seconds = 100.0, (50 + minute) * 1e-6
+                record.time_from_last_arrival_seconds = record.time_max_seconds
+        files.append(save(tmp_path / "runs" / f"{date}.jsonl", records))
+    folder = tmp_path / "runs"
+    done = imb(
+        "compare", folder, folder, "--variants", "default,ring", "--format", "json", "--relevant", "2%"
+    )
+    made = json.loads(done.out)
+    assert made["verdict"] == "faster" and made["pairs"] and made["launches_a"] == 10
+    done = imb("compare", files[0], files[1])
+    assert done.code == 2 and "no row of the same arrival width" in done.err
+    done = imb("compare", files[0], files[1], "--variants", "default,ring")
+    assert done.code == 2 and "no row of the same arrival width" in done.err
+
+
 def test_without_labels_rows_are_compared_variant_by_variant(imb: Imb, launches: list[Path]) -> None:
     made = json.loads(imb("compare", launches[0], launches[1], "--format", "json").out)
     assert sorted({one["key"]["variant"] for one in made["rows"]}) == ["default", "ring"]

@@ -259,9 +259,15 @@ def test_hourly_sessions_are_not_one() -> None:
 
 
 def nights(
-    folder: Path, count: int, first_bad: int | None = None, change: float = 1.1, last_bad: int = 99
+    folder: Path,
+    count: int,
+    first_bad: int | None = None,
+    change: float = 1.1,
+    last_bad: int = 99,
+    arrivals: tuple[str, str] | None = None,
 ) -> Path:
-    """Logs of so many nights, two launches each; from one night on Bcast takes longer and the kernel is another one."""
+    """Logs of so many nights, two launches each; from one night on Bcast takes longer and the kernel is another one. `arrivals`:
+    how ranks arrive, before and from that night on."""
     random = np.random.default_rng(8)
     folder.mkdir()
     for night in range(count):
@@ -274,7 +280,9 @@ def nights(
                 rows += curve(lambda n, f=factor: f * message(n), name, 8, "collective")  # type: ignore[misc]
             platform = Platform(release="6.2.0" if is_bad else "6.1.0")
             date = f"2026-03-{night + 1:02}T02:0{number}:00Z"
-            save(folder / f"{night:02}-{number}.jsonl", launch(rows, date=date, platform=platform))
+            options = {"sync_start": "clock", "arrival": arrivals[is_bad]} if arrivals else None
+            records = launch(rows, date=date, platform=platform, options=options)
+            save(folder / f"{night:02}-{number}.jsonl", records)
     return folder
 
 
@@ -327,6 +335,37 @@ def test_slow_nights_that_are_over_are_reported_as_past(imb: Imb, tmp_path: Path
 def test_a_faster_night_is_no_failure(imb: Imb, tmp_path: Path) -> None:
     said = imb("watch", nights(tmp_path / "n", 20, 12, 0.8))
     assert said.code == 0 and "faster from session 13" in said.out and " % faster (95 % CI 2" in said.out
+
+
+def test_another_rule_of_starting_is_no_step(imb: Imb, tmp_path: Path) -> None:
+    """Rows of other rules and widths are other rows."""
+    said = imb("watch", nights(tmp_path / "same", 24, 12, 1.3, arrivals=("last:50", "last:50")))
+    assert said.code == 10 and "Bcast, 8 ranks, arrival last:50, " in said.out
+    said = imb("watch", nights(tmp_path / "other", 24, 12, 1.3, arrivals=("last:50", "last:100")))
+    assert said.code == 0 and "no step found" in said.out
+    found = json.loads(imb("watch", tmp_path / "other", "--format", "json").out)
+    assert {one["curve"]["start"] for one in found["series"]} == {"last:50", "last:100"}
+
+
+def test_measured_widths_have_no_history(imb: Imb, tmp_path: Path) -> None:
+    """Of -arrival xN each launch has its own. No verdict follows from them; the other rows have one."""
+    folder = nights(tmp_path / "n", 12, arrivals=("last:x2", "last:x2"))
+    for number, file in enumerate(sorted(folder.iterdir())):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        for line in lines:
+            if line.get("benchmark") == "Bcast":
+                line |= {"valid_percent": 100.0, "arrival_width_seconds": (50 + number) * 1e-6}
+                line["time_from_last_arrival_seconds"] = line["time_max_seconds"]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    said = imb("watch", folder, "-b", "allreduce")
+    assert said.code == 0 and "note: rows of -arrival xN have no history" in said.out
+    said = imb("watch", folder, "-b", "bcast")
+    assert said.code == 2 and "rows of -arrival xN have no history" in said.err
+    said = imb("report", folder, "--output", tmp_path / "r.html")
+    assert said.code == 0
+    said = imb("diagnose", folder)
+    assert "not checked: Bcast, 8 ranks, arrival last:x2: ranks arrive over another width in each" in said.out
+    assert "Bcast" in imb("diagnose", sorted(folder.iterdir())[0]).out
 
 
 def test_nights_without_a_change(imb: Imb, tmp_path: Path) -> None:

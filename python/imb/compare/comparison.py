@@ -133,7 +133,6 @@ def compare(
     a, b, looks, notes = sequential.plan_looks(_each_once(a), _each_once(b))
     if settings.metric not in METRICS:
         raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
-    _refuse_other_start(a, b)
     if not settings.force:
         _refuse_other_placement(a, b)
         _refuse_other_sampling(a, b)
@@ -291,29 +290,8 @@ def _arguments_of(launch: Launch) -> list[str]:
     return kept
 
 
-def _refuse_other_start(a: Side, b: Side) -> None:
-    """What a collective costs depends on when the ranks arrive, so that there is nothing to force."""
-    rules = {
-        side.name: {_start_of(launch) for launch in side.launches if launch.rows} - {None} for side in (a, b)
-    }
-    every = sorted(set().union(*rules.values()), key=str)
-    if len(every) > 1:
-        each = "; ".join(f"{name}: {', '.join(sorted(map(str, its)))}" for name, its in rules.items())
-        raise ImbError(
-            f"the ranks of these launches begin repetitions by different rules ({each}); compare launches of one rule"
-        )
-
-
-def _start_of(launch: Launch) -> str | None:
-    """`-sync_start clock -arrival last:50`; `at a barrier or none` without; None where no row says so."""
-    if launch.run.option("sync_start", str) != "clock":
-        return "at a barrier or none" if launch.rows else None
-    arrival = launch.run.option("arrival", str)
-    return "-sync_start clock" + (f" -arrival {arrival}" if arrival else "")
-
-
 def _other_widths(a: Side, b: Side, keys: Sequence[Key]) -> set[Key]:
-    """Rows whose ranks arrived over another width on the sides. Variants of one launch have the same one."""
+    """Rows of variants whose ranks arrived over another width on the sides. Variants of one launch have the same one."""
 
     def widths(side: Side, key: Key) -> set[float]:
         rows = (launch.rows.get(key) for launch in side.launches)
@@ -346,17 +324,35 @@ def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key
         of_b = [key for key in of_b if key.benchmark.lower() in names]
     in_a, in_b = set(of_a), set(of_b)
     common = [key for key in of_a if key in in_b]
-    other = _other_widths(a, b, common)
-    if common and other.issuperset(common):
-        raise ImbError(
-            f"{a.name} and {b.name} have no row of the same arrival width; give it in microseconds (-- -arrival last:50), or compare"
-            " variants of one launch"
-        )
+    other = _other_widths(a, b, [key for key in common if key.arrival_width_seconds is None])
     in_a, in_b = in_a - other, in_b - other
     common = [key for key in common if key not in other]
     if not common:
-        raise ImbError(f"{a.name} and {b.name} have no row in common{_key_difference(of_a, of_b)}")
+        raise ImbError(
+            _other_arrivals(a, b, of_a, of_b)
+            or f"{a.name} and {b.name} have no row in common{_key_difference(of_a, of_b)}"
+        )
     return common, [key for key in of_a if key not in in_b], [key for key in of_b if key not in in_a]
+
+
+def _other_arrivals(a: Side, b: Side, of_a: Sequence[Key], of_b: Sequence[Key]) -> str | None:
+    """Why rows that differ only in when the ranks arrive are not compared; None where they differ in more."""
+
+    def without(keys: Sequence[Key], **changes: None) -> set[Key]:
+        return {msgspec.structs.replace(key, arrival_width_seconds=None, **changes) for key in keys}
+
+    if without(of_a) & without(of_b):
+        return (
+            f"{a.name} and {b.name} have no row of the same arrival width; give it in microseconds (-- -arrival last:50), or compare"
+            " variants of one launch"
+        )
+    if not without(of_a, start=None) & without(of_b, start=None):
+        return None
+    rules = (
+        f"{side.name}: {', '.join(sorted({key.start_words() for key in without(keys)}))}"
+        for side, keys in ((a, of_a), (b, of_b))
+    )
+    return f"the ranks of these launches begin repetitions by different rules ({'; '.join(rules)}); compare launches of one rule"
 
 
 def _key_difference(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:

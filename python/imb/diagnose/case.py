@@ -236,6 +236,13 @@ class Curve:
         return self.key.benchmark != "Reduce_local" and self.key.component != "IO"
 
 
+def _why_not_one_curve(keys: Sequence[Key]) -> str:
+    """Why rows of one length are different rows."""
+    if any(key.arrival_width_seconds is not None for key in keys):
+        return "ranks arrive over another width in each launch"
+    return "launches have different numbers of messages in flight"
+
+
 class Case:
     """What the rules look at."""
 
@@ -254,7 +261,12 @@ class Case:
         by_curve: dict[Key, list[Key]] = {}
         for key in side.all_keys():
             by_curve.setdefault(key.curve(), []).append(key)
-        self.curves = [Curve(key, keys, side) for key, keys in by_curve.items()]
+        self.curves = []
+        for curve, keys in by_curve.items():
+            if len({key.bytes for key in keys}) == len(keys):
+                self.curves.append(Curve(curve, keys, side))
+            else:
+                self.note(f"{curve}: {_why_not_one_curve(keys)}; diagnose one launch")
 
     @cached_property
     def series(self) -> list[SampleSeries | None]:

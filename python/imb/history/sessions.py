@@ -134,7 +134,12 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     """The history of these launches. Raises ImbError for an unknown metric and where no launch has a date and a figure."""
     settings = settings or HistorySettings()
     refuse_unknown_metric(settings.metric)
-    sessions, undated = sessions_of(side.launches)
+    launches, other_widths = _without_measured_widths(side.launches)
+    names = {name.lower() for name in settings.benchmarks}
+    left = {key.benchmark.lower() for launch in launches for key in launch.rows}
+    if other_widths and not left & (names or left):
+        raise ImbError(f"{side.name}: {other_widths}")
+    sessions, undated = sessions_of(launches)
     levels, members = levels_by_session(sessions, settings)
     if not levels.size:
         if undated and not sessions:
@@ -147,6 +152,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
         for launches in sessions
     ]
     notes = [f"{counted(undated, 'launch')} without a date; excluded"] if undated else []
+    notes += [other_widths] if other_widths else []
     events: list[ChangePoint] = []
     drifts: list[Change] = []
     detected = None
@@ -195,6 +201,22 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
             Series(curve=curve, band=band, rows=len(where), slowness=_slowness(levels[:, number]))
             for number, ((curve, band), where) in enumerate(members.items())
         ],
+    )
+
+
+def _without_measured_widths(launches: Sequence[Launch]) -> tuple[list[Launch], str | None]:
+    """The launches without rows of -arrival xN, of which none has the width of another launch; and what a note says of that."""
+    kept = [
+        msgspec.structs.replace(
+            launch, rows={key: row for key, row in launch.rows.items() if key.arrival_width_seconds is None}
+        )
+        for launch in launches
+    ]
+    if all(len(before.rows) == len(after.rows) for before, after in zip(launches, kept, strict=True)):
+        return kept, None
+    return kept, (
+        "rows of -arrival xN have no history, as ranks arrive over another width in each launch; give the width in microseconds"
+        " (-- -arrival last:50)"
     )
 
 

@@ -30,6 +30,7 @@ from imb.model.records import (
     SampledRow,
     cut_off,
 )
+from imb.model.units import decimal
 from imb.stats.arrays import Values
 
 _Row = TypeVar("_Row")
@@ -49,10 +50,12 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     group: int | None
     bytes: int | None
     in_flight: int | None = None  # messages, where they are fewer than -window_size
+    start: str | None = None  # of repetitions that begin at agreed times: `clock`, or -arrival: `last:50`
+    arrival_width_seconds: float | None = None  # measured, of -arrival xN; as exact as tables show it
 
     def curve(self) -> Key:
         """The key without its length: that of a line in a chart."""
-        return msgspec.structs.replace(self, bytes=None, in_flight=None)
+        return msgspec.structs.replace(self, bytes=None, in_flight=None, arrival_width_seconds=None)
 
     def __str__(self) -> str:
         """`Allreduce, 8 ranks, 64 bytes`: as short as possible."""
@@ -65,7 +68,17 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         words += [f"{self.threads} threads"] if self.threads > 1 else []
         words += [f"{self.bytes} byte{'' if self.bytes == 1 else 's'}"] if self.bytes is not None else []
         words += [f"{self.in_flight} in flight"] if self.in_flight is not None else []
+        words += [self.start_words()] if self.start is not None else []
         return ", ".join(words)
+
+    def start_words(self) -> str:
+        """`begins by clock`, `arrival last:50`, `arrival last:x2 (9.03 µs)`, or `begins at a barrier or none`."""
+        if self.start is None:
+            return "begins at a barrier or none"
+        if self.start == "clock":
+            return "begins by clock"
+        width = self.arrival_width_seconds
+        return f"arrival {self.start}" + ("" if width is None else f" ({decimal(width * 1e6)} µs)")
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +151,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return values
 
 
+_WIDTH_DIGITS = 8  # of seconds: a hundredth of a microsecond
 _ROUNDED = 0.02  # largest error of rate times time in a log, as a share: both are printed with two decimals
 
 
@@ -255,22 +269,27 @@ def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
     """The samples of the launch with this number, from 1; a file has them in the order of time."""
     count = 0
     run: Run | None = None
-    keys: dict[int, Key] = {}
+    rows: dict[int, SampledRow] = {}
     samples = []
     for record in records.records:
         if isinstance(record, Run):
-            count, run, keys = count + 1, record, {}
+            count, run, rows = count + 1, record, {}
         elif max(count, 1) != number:
             continue
         elif isinstance(record, SampledRow):
-            keys[record.row] = key_of(record, run)
-        elif isinstance(record, Sample) and record.row in keys:
-            samples.append((keys[record.row], record))
+            rows[record.row] = record
+        elif isinstance(record, Sample) and record.row in rows:
+            samples.append((key_of(rows[record.row], run, record.arrival_width_seconds), record))
     return samples
 
 
-def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
-    """The key of a row of this run."""
+def key_of(row: Result | Failure | SampledRow, run: Run | None, width: float | None = None) -> Key:
+    """The key of a row of this run. `width`: of its arrivals, where a sample has it and not the row."""
+    start = _start_of(run)
+    if isinstance(row, Result):
+        start = start or ("clock" if row.by_clock else None)
+        width = row.arrival_width_seconds
+    measured = start is not None and ":x" in start and width is not None
     return Key(
         component=run.component if run else None,
         benchmark=row.benchmark,
@@ -283,7 +302,15 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None) -> Key:
         group=row.group,
         bytes=row.bytes,
         in_flight=None if isinstance(row, Failure) else row.in_flight,
+        start=start,
+        arrival_width_seconds=round(width, _WIDTH_DIGITS) if measured and width is not None else None,
     )
+
+
+def _start_of(run: Run | None) -> str | None:
+    if run is None or run.option("sync_start", str) != "clock":
+        return None
+    return run.option("arrival", str) or "clock"
 
 
 def variant_labels(side: Side) -> Sequence[str]:
@@ -295,7 +322,8 @@ def variant_labels(side: Side) -> Sequence[str]:
 
 def variant_side(side: Side, label: str) -> Side:
     """The rows of a side under one variant of -alternate, as rows without a variant, so that variants of the same launches can be
-    compared. Raises ImbError where no launch has it."""
+    compared, and without a measured width of arrivals, which all variants of a launch have in common. Raises ImbError where no
+    launch has it."""
     labels = variant_labels(side)
     if label not in labels:
         known = f"; they have {', '.join(labels)}" if labels else "; none was launched with -alternate"
@@ -313,7 +341,7 @@ def _launch_under(launch: Launch, label: str) -> Launch:
         return {without(key): row for key, row in by_key.items() if key.variant == label}
 
     def without(key: Key) -> Key:
-        return msgspec.structs.replace(key, variant=None)
+        return msgspec.structs.replace(key, variant=None, arrival_width_seconds=None)
 
     variants = [variant for variant in launch.run.variants or [] if variant.label == label]
     return msgspec.structs.replace(

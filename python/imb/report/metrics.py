@@ -138,6 +138,8 @@ def _labels(series: MpiSeries) -> str:
         "group": key.group,
         "bytes": key.bytes,
         "in_flight": key.in_flight,
+        "start": key.start,
+        "arrival_width_seconds": key.arrival_width_seconds,
         "mpi": series.mpi or None,
     }
     return "{" + ",".join(_label(name, value) for name, value in named.items() if value is not None) + "}"

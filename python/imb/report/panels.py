@@ -183,6 +183,8 @@ def layout_of(key: Key) -> str:
         words.append(f"in each of {key.group_count} groups")
     if key.group is not None:
         words.append(f"group {key.group}")
+    if key.start is not None:
+        words.append(key.curve().start_words())
     return ", ".join(words)
 
 

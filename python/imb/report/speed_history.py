@@ -21,15 +21,20 @@ from imb.stats.medians import group_means, nanmedian
 
 def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     """Launches in the order of time: of each curve and band the geometric mean of time over its row's median, and where
-    a new level begins. None where no side has five launches."""
+    a new level begins. None where no side has five launches, or
+    no row has a history (-arrival xN)."""
     if max(len(side.launches) for side in sides) < 5:
         return None
     ordered = [_sort_by_date(side) for side in sides]
     dated = all(launch.run.date for side in ordered for launch in side.launches)
     groups: dict[Key, dict[Band, list[Key]]] = {}
     for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
+        if key.arrival_width_seconds is not None:
+            continue  # no launch has the width of another one
         band = band_of(key.bytes) or NO_LENGTH
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
+    if not groups:
+        return None
     # The probability of a false change anywhere on the page is 1 %.
     histories = [_history(side, 0.01 / len(sides)) for side in ordered]
     curves: list[dict[str, Any]] = []
