@@ -254,7 +254,7 @@ def _list(path: Path) -> int:
         )
         for kept in sorted(hosts, key=order)
     ]
-    say(*columns(("verdict", "host", "checked", "sessions", "checks", "suspects", "figures"), rows))
+    say(*columns(("verdict", "host", "checked", "sessions", "checks", "suspects", "metrics"), rows))
     if any(row[0] == "bad" for row in rows):
         return BAD
     if unreadable:

@@ -369,7 +369,8 @@ class _Size:
         elif not confirmed:
             advice = f"measure {name} again"
         elif component.alternatives:
-            advice = f"exchange parts: the same pairs cross {', '.join((name, *component.alternatives[:3]))}"
+            crossed = ", ".join((name, *component.alternatives[:3]))
+            advice = f"replace one part after the other: the same pairs cross {crossed}"
         undecided = (
             bool(others)
             if confirmed
