@@ -23,7 +23,7 @@ namespace openimb {
 namespace {
 
 constexpr double abort_seconds = 0.5;  // an MPI_Abort that takes longer hangs
-constexpr double notice_seconds = 1;   // the answer of rank 0 takes a millisecond
+constexpr double notice_seconds = 1;   // rank 0 usually answers within a millisecond
 constexpr double start_seconds = 5;    // an MPI_Init that takes longer hangs
 // Open MPI's launcher loses output that arrives together with an abort.
 constexpr double output_seconds = 0.1;
@@ -43,8 +43,8 @@ bool mpi_is_up() {
   return initialized != 0 && finalized == 0;
 }
 
-// A thread level below MPI_THREAD_MULTIPLE keeps other threads than the main one out of MPI. These two calls
-// are allowed on any thread (MPI 4.1, section 11.6).
+// Below MPI_THREAD_MULTIPLE, only the main thread may call MPI. The two calls here are allowed on any thread
+// (MPI 4.1, section 11.6).
 bool may_call_mpi() {
   int main_thread = 0, level = MPI_THREAD_SINGLE;
   MPI_Is_thread_main(&main_thread);
@@ -52,16 +52,16 @@ bool may_call_mpi() {
   return main_thread != 0 || level == MPI_THREAD_MULTIPLE;
 }
 
-// A rank that exits before MPI_Init leaves the others waiting there: MPICH's launcher does not end the job.
-// So this rank joins them to abort them.
+// A rank that exits before MPI_Init leaves the others waiting in it: MPICH's launcher does not end the job.
+// So this rank calls MPI_Init, to call MPI_Abort after it.
 void start_mpi_to_abort() {
   if (starting_mpi.load()) return;
   system::exit_after(start_seconds, exit_aborted);
   MPI_Init(nullptr, nullptr);
 }
 
-// Must not allocate: memory may be what is missing. `function` is called while the exception, and so its
-// text, lives.
+// Calls `function` with the text of the current exception, which is valid during the call only. Must not
+// allocate, as the exception may be bad_alloc.
 template <class Function>
 void use_exception_text(Function function) {
   if (!std::current_exception()) return function("terminated without an exception");
@@ -76,10 +76,10 @@ void use_exception_text(Function function) {
   }
 }
 
-// The reason, after what was under way: "PingPong, 2 processes, 8 B: out of memory".
+// Returns the reason after the current activity: "PingPong, 2 processes, 8 B: out of memory".
 const char* located(const char* reason) {
   static std::array<char, 512> text;
-  // The lock is not waited for: the error may be in note_activity().
+  // Does not wait for the lock: this thread may hold it in note_activity().
   const std::unique_lock lock(activity_mutex, std::try_to_lock);
   if (!lock || under_way.benchmark.empty()) return reason;
   std::array<char, 40> partner{};
@@ -109,11 +109,12 @@ void print_reason(const char* reason, const char* outcome = "; the run is aborte
   system::write_to_stderr(line.data(), end + 1);
 }
 
-// `call_with_reason` calls its argument with the text, which need not outlive the call.
+// Reports the reason and ends the job. `call_with_reason(f)` calls f(text); the text need not outlive that
+// call.
 template <class CallWithReason>
 [[noreturn]] void leave(CallWithReason call_with_reason) {
-  // Only the first reason is reported. A thread that comes later gives the first one time to abort; the first
-  // thread, if it meets another error here, ends the process at once.
+  // Only the first reason is reported. Another thread gives the first one time to abort. If the first thread
+  // fails again in here, it ends the process at once.
   if (aborting.exchange(true)) {
     if (aborting_thread.load() != std::this_thread::get_id()) system::pause_for(abort_seconds);
     system::exit_now(exit_aborted);
@@ -155,7 +156,7 @@ void abort_run(const char* reason) {
 void share_aborts(ProcessGroup& world) {
   const auto take = [](const char* reason) noexcept {
     if (!system::write_abort_record(reason)) return false;
-    system::exit_after(notice_seconds + abort_seconds, exit_aborted);  // the other rank may fail to
+    system::exit_after(notice_seconds + abort_seconds, exit_aborted);  // the other rank may not abort
     return true;
   };
   std::string where;
@@ -167,7 +168,7 @@ void share_aborts(ProcessGroup& world) {
 void warn_of_wait(const char* reason) { print_reason(located(reason), ""); }
 
 void leave_without_others(int status) {
-  constexpr double patience = 10;  // rank 0 ends the job before
+  constexpr double patience = 10;  // rank 0 ends the job earlier
   if (rank_of_process.load() != 0) {
     system::exit_after(patience, status);
     for (;;) system::pause_for(patience);

@@ -1,4 +1,4 @@
-// How one rank alone ends the job after an error: one line, the `end` record, MPI_Abort.
+// Ends the job from one rank after an error: prints one line, writes the `end` record, calls MPI_Abort.
 #pragma once
 
 #include "mpi/errors.h"
@@ -6,24 +6,24 @@
 
 namespace openimb {
 
-/// Installs the terminate handler. An exception without a handler on the stack calls it without unwinding, so
-/// that no collective destructor (a barrier, MPI_Win_free) waits for ranks that never call it. Therefore
-/// nothing below may catch std::exception. `program`: "IMB-MPI1"; must live as long as the process.
+/// Installs the terminate handler. An uncaught exception calls it without unwinding the stack, so no
+/// collective destructor (a barrier, MPI_Win_free) waits for ranks that never call it. Therefore no function
+/// below run() may catch std::exception. `program`: "IMB-MPI1"; must live as long as the process.
 void abort_on_exceptions(const char* program);
-/// Ends the job in the same way without an exception, with `reason`.
+/// Ends the job in the same way, with `reason` in place of an exception's text.
 [[noreturn]] void abort_run(const char* reason);
-/// Collective: from now on a rank that ends the job notifies rank 0 before, which writes the `end` record:
-/// the launcher then kills rank 0. For launches with a file of records.
+/// Collective. From now on a rank that ends the job first sends its reason to rank 0, which writes the `end`
+/// record before the launcher kills it. Needed only in launches that write records (-json).
 void share_aborts(ProcessGroup& world);
-/// Prints one line about this rank, whose current call does not return, and returns.
+/// Prints a line that the current call of this rank does not return. Does not end the job.
 void warn_of_wait(const char* reason);
-/// For the end of a launch of which all is reported, but some ranks do not respond and would not call
-/// MPI_Finalize: rank 0 ends the job with this status, the others wait for that.
+/// Ends a launch that has reported everything while some ranks do not respond and would not call
+/// MPI_Finalize. Rank 0 ends the job with this status; other ranks wait for that.
 [[noreturn]] void leave_without_others(int status);
-/// Sets what is under way, for the line and the record.
+/// Sets the current activity, which the line and the record of an abort name.
 void note_activity(const Activity& activity);
-/// Call it before MPI_Init with true, as MPI_Init must not be called again while it runs, and after it with
-/// false.
+/// Call it with true before MPI_Init and with false after it: an abort during MPI_Init must not call MPI_Init
+/// again.
 void note_start_of_mpi(bool runs);
 
 }  // namespace openimb

@@ -14,7 +14,7 @@ namespace openimb {
 
 namespace {
 
-// At the host's first rank: the CPUs on which any rank of the host may run.
+// Returns the CPUs on which any rank of the host may run, at the host's first rank; empty elsewhere.
 std::vector<int> cpus_of_host(ProcessGroup& host) {
   std::vector<int> cpus;
   for (const std::string& list : host.gather(system::cpu_list(system::usable_cpus()))) {

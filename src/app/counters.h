@@ -1,4 +1,4 @@
-// The operating system's counters of this rank, as readings of src/result.
+// Reads the operating system's counters of this rank as a Reading (result/evidence.h).
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace openimb {
 
-/// The first rank of a host also reads what is common to the host. Construction is collective over the host.
+/// The first rank of a host also reads the counters of the whole host. Construction is collective over the
+/// host.
 class Counters {
  public:
   explicit Counters(ProcessGroup& host);
   Reading read();
-  /// By world rank, at rank 0: the interfaces whose bytes it reads. Collective.
+  /// The network interfaces that each rank reads, by world rank, at rank 0; empty elsewhere. Collective.
   std::vector<std::vector<std::string>> interfaces(ProcessGroup& world) const;
 
  private:

@@ -36,7 +36,7 @@ Program program_of(const Component& component, const std::string& name) {
   return {name, facts.title, component.list.benchmarks, defaults, facts.uses_files, all_components()};
 }
 
-// Avoids iostreams: a failed allocation inside them gives a shorter text and no exception.
+// Avoids iostreams: a failed allocation inside them shortens the text without an exception.
 FileText read_text(const std::string& path) {
   const OwnedFile file(std::fopen(path.c_str(), "rb"));
   if (!file) return {false, "", std::strerror(errno)};
@@ -71,7 +71,7 @@ void require_info(const Options& options) {
   }
 }
 
-// Opens a file at rank 0. Its contents are kept until all files are open.
+// Opens a file at rank 0 and keeps its contents; OutputFiles empties the files once all are open.
 OwnedFile open_shared(ProcessGroup& world, const char* option, const std::string& path) {
   OwnedFile file;
   if (path.empty()) return file;
@@ -94,7 +94,7 @@ std::string formatted_time(std::time_t now, const char* format, const std::tm* (
   return parts != nullptr && std::strftime(text, sizeof text, format, parts) > 0 ? text : "";
 }
 
-// In the format of ctime(), without "%e", which some C libraries of Windows lack.
+// Formats a time like ctime(), but without %e, which some C libraries of Windows lack.
 std::string local_date(std::time_t now) {
   std::string text = formatted_time(now, "%a %b %d %H:%M:%S %Y",
                                     [](const std::time_t* t) -> const std::tm* { return std::localtime(t); });
@@ -219,7 +219,7 @@ Startup gather_startup(ProcessGroup& world, const InitCall& mine) {
           .slowest_rank = static_cast<int>(longest - seconds.begin())};
 }
 
-// Reads host and CPUs of each rank.
+// Parses the host and the CPUs of each rank.
 std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
   std::vector<RankPlace> places;
   for (const std::string& text : texts) {
@@ -229,7 +229,7 @@ std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
   return places;
 }
 
-// The first host with more ranks than CPUs on which they may run.
+// Describes the first host with more ranks than CPUs on which they may run; empty if there is none.
 std::string crowded_host(const std::vector<RankPlace>& places) {
   std::map<std::string, std::pair<int, std::set<int>>> hosts;
   for (const RankPlace& place : places) {
@@ -252,7 +252,7 @@ std::string crowded_host(const std::vector<RankPlace>& places) {
 RunFacts gather_facts(const Component& component, ProcessGroup& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_path) {
-  // One gather for both: with a thousand ranks, the number of messages that rank 0 receives costs more than
+  // One gather sends both: with a thousand ranks, the number of messages that rank 0 receives costs more than
   // their content.
   const std::vector<std::string> places =
       world.gather(joined(std::array{system::host_name(), system::cpu_list(system::usable_cpus())}));

@@ -1,5 +1,4 @@
-// The preparation of a session: the command line, parsed alike on all ranks; output files; facts about the
-// run.
+// Prepares a session: parses the command line on all ranks, opens output files, gathers facts about the run.
 #pragma once
 
 #include <cstdio>
@@ -22,29 +21,29 @@
 namespace openimb {
 
 struct Launch {
-  std::vector<std::string> command_line;  ///< rank 0's, the program's name first
+  std::vector<std::string> command_line;  ///< of rank 0; begins with the program's name
   Options options;
   GrantedLevel granted = {};
-  std::vector<EndpointFacts> endpoints = {};  ///< of IMB-FABRIC, at rank 0
+  std::vector<EndpointFacts> endpoints = {};  ///< for IMB-FABRIC, only at rank 0
 };
 
-/// "IMB-MPI1".
+/// Name of the executable: "IMB-MPI1".
 std::string launch_name(const Component& component);
 
-/// Rank 0's command line, parsed on every rank; files are read by rank 0 and their text shared. Throws
-/// UsageError on all ranks or on none.
+/// Broadcasts rank 0's command line and parses it on every rank. Rank 0 reads the files that it names and
+/// broadcasts their text. Throws UsageError on all ranks or on none.
 Launch parse_on_all_ranks(const Component& component, ProcessGroup& world, int argc, char** argv);
 
-/// The text of -help, -list and -version; nothing for a run.
+/// Returns the text of -help, -list or -version, or nothing for a run.
 std::optional<std::string> text_to_print(const Component& component, const Launch& launch);
 
 /// Messages for stderr that do not stop the run.
 std::vector<std::string> warnings_of(const Launch& launch);
 
-/// Closes a file, and deletes it if this launch created it and never used it. What another launch wrote into
-/// it in the meantime stays.
+/// Closes a file, and deletes it if this launch created it and never used it, unless another launch has
+/// written into it meanwhile.
 struct CloseFile {
-  std::string unused = {};  ///< the path of such a file
+  std::string unused = {};  ///< the path, if this launch created the file and has not used it
   void operator()(std::FILE* file) const {
     std::fclose(file);
     std::error_code none;
@@ -53,17 +52,18 @@ struct CloseFile {
 };
 using OwnedFile = std::unique_ptr<std::FILE, CloseFile>;
 
-/// -json and -dumpfile, opened by rank 0 before anything is measured, and emptied once both are open. Throws
-/// UsageError on all ranks or on none.
+/// The files of -json and -dumpfile. Rank 0 opens them before anything is measured, and empties them once
+/// both are open. Throws UsageError on all ranks or on none.
 struct OutputFiles {
   OutputFiles(ProcessGroup& world, const Options& options);
   OwnedFile records;
   OwnedFile dump;
 };
 
-/// -turns: this rank's connection to the interleaving server. Throws UsageError on all ranks or on none.
+/// Connects this rank to the interleaving server (-turns). Throws UsageError on all ranks or on none.
 std::unique_ptr<system::Interleave> connect_interleave(ProcessGroup& world, const Options& options);
 
+/// Gathers what banner and run record state about the launch. Collective; complete only at rank 0.
 RunFacts gather_facts(const Component& component, ProcessGroup& world, const Environment& environment,
                       const Launch& launch, const std::optional<OffCache>& off_cache,
                       const std::string& scratch_path);

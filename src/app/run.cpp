@@ -58,7 +58,8 @@ constexpr double stop_grace_seconds = 0.15;
 constexpr const char* connection_lost =
     "lost connection to the interleaving server; run stopped after the last complete row";
 
-// Rows beyond a limit are results, as they are IMB's: job scripts with `set -e` go on.
+// Without -strict, rows over a limit (memory, time) do not change the status, as with IMB: job scripts with
+// `set -e` continue.
 int exit_status(const Ending& ending, bool strict, bool written) {
   if (ending.defects > 0) return exit_defects;
   const std::int64_t failed = strict ? ending.failed : ending.failed - ending.limited;
@@ -66,21 +67,21 @@ int exit_status(const Ending& ending, bool strict, bool written) {
   return 0;
 }
 
-// Whether a selected benchmark computes for TARGET_CPU_SECS: the load must then be calibrated first.
+// Returns whether a selected benchmark computes for TARGET_CPU_SECS: the load must then be calibrated first.
 bool needs_fixed_load(std::span<const Spec> catalog, const Options& options) {
   return std::ranges::any_of(options.selection, [&](const SelectedBenchmark& selected) {
     return catalog[static_cast<std::size_t>(selected.index)].overlap == Overlap::fixed;
   });
 }
 
-// Calibrates on all ranks at the same time, as the load will run; returns the rate of the slowest.
+// Calibrates the load on all ranks at the same time, as it will run. Returns flop/s of the slowest rank.
 double calibrated_flops(ProcessGroup& world, CalibratedLoad<CpuLoad>& load, double seconds) {
   world.barrier();
   load.calibrate(seconds);
   return -world.largest(-load.computation().flops_per_second());
 }
 
-// The records that the handlers of signals and of exceptions write when the session cannot end in order.
+// Returns the records that handlers of signals and exceptions write if the session cannot end in order.
 system::EndRecords end_records(Ending ending) {
   system::EndRecords records;
   ending.state = Ending::State::interrupted;
@@ -109,10 +110,10 @@ bool is_rank(const char* which) {
 }
 #endif
 
-/// Detects ranks that do not respond before the sweep has its TimeoutProcessGroup: while MPI starts, and
-/// until over(). After ten times -pair_timeout rank 0 aborts the run; after fifteen times rank 1 does, for
-/// the case that rank 0 does not respond. Watches nothing in components without rounds, with -pair_timeout 0
-/// and on simulated ranks.
+/// Aborts the run when IMB-FABRIC takes too long to start. Watches until over() is called; from then on the
+/// TimeoutProcessGroup detects ranks that do not respond. Rank 0 aborts after ten times -pair_timeout, and
+/// rank 1 after fifteen times, in case rank 0 does not respond. Watches nothing in other components, with
+/// -pair_timeout 0 and on simulated ranks.
 class StartWatch {
  public:
   StartWatch(const Component& component, std::span<const std::string> arguments) {
@@ -139,7 +140,7 @@ class StartWatch {
   std::optional<system::Watch> watch_;
 };
 
-// The watching threads of StartWatch and of a sweep never call MPI, but MPI_THREAD_SINGLE allows no other
+// The threads of StartWatch and of system::Watch never call MPI, but MPI_THREAD_SINGLE allows no second
 // thread at all.
 ThreadLevel watch_thread_level(const Component& component, std::span<const std::string> arguments) {
   const bool watches = component.list.facts.defaults.fabric && requested_pair_timeout(arguments) > 0;
@@ -156,7 +157,7 @@ class Run final : public HostServices {
         launch_(launch),
         gpu_(gpu),
         variables_(std::move(variables)),
-        // Opens files last, because that empties them and everything before may still be a usage error.
+        // Opens files last: opening empties them, and all that comes before may still throw a UsageError.
         off_cache_(known_off_cache(world, launch.options, gpu.cache_bytes())),
         interleave_(connect_interleave(world, launch.options)),
         team_(make_team(world, launch.options, gpu.device.get())),
@@ -165,7 +166,7 @@ class Run final : public HostServices {
         loads_(launch.options.memory.load == LoadPlace::device ? gpu.device.get() : nullptr) {}
 
   int run(const Environment& environment, StartWatch& start) {
-    // Simulated ranks share one process, whose counters belong to no rank.
+    // Simulated ranks share one process, so its counters belong to no rank.
 #ifndef OPENIMB_SMPI
     const Communicator host_comm = world_.communicator().split_by_host();
     MpiProcessGroup host(host_comm);
@@ -175,7 +176,7 @@ class Run final : public HostServices {
     const Options& options = launch_.options;
     const Schedule schedule(component_.list.benchmarks, options, world_.ranks(), off_cache_,
                             call::has_large_counts());
-#ifndef OPENIMB_SMPI  // whose ranks end together
+#ifndef OPENIMB_SMPI  // simulated ranks end together
     if (!options.json_file.empty()) share_aborts(world_);
 #endif
     const std::unique_ptr<ProcessGroup> all_ranks = make_process_group();
@@ -220,8 +221,8 @@ class Run final : public HostServices {
     return std::make_unique<MpiProcessGroup>(world_.communicator(), barrier_of(launch_.options));
   }
 
-  // Runs on the watching thread, as the main thread is in a call that does not return; so it must not call
-  // MPI. Rank 0 reports the rest and ends the run; other ranks print a line.
+  // Runs on the watch thread while the main thread is in a call that does not return. Must not call MPI. Rank
+  // 0 reports the remaining rows and aborts the run; other ranks print a line.
   void report_unresponsive(double seconds, int rank) {
     std::array<char, 80> text;
     std::snprintf(text.data(), text.size(), "no answer for %.3g s (-pair_timeout)", seconds);
@@ -233,8 +234,8 @@ class Run final : public HostServices {
     warn_of_wait(text.data());
   }
 
-  // Writes on another thread, while the main thread, which alone may call MPI, notifies the other ranks that
-  // this one responds: a reader of its output may be slow.
+  // Writes on a second thread, as the reader of the output may be slow. Meanwhile the main thread, the only
+  // one that may call MPI, tells the other ranks that this rank responds.
   void write_beside(const std::function<void()>& write) {
     std::promise<void> written;
     const std::future<void> over = written.get_future();
@@ -289,7 +290,8 @@ class Run final : public HostServices {
 
   void catch_stops() {
     if (world_.rank() == 0) prepare_end({});
-    // Only rank 0 has a record to write; another rank that exits first would end the job before that.
+    // Only rank 0 has a time limit: it writes a record. If another rank exited first, the launcher would end
+    // the job before that.
     system::catch_stop_signals(world_.rank() == 0 ? stop_grace_seconds : 0);
   }
 
@@ -324,7 +326,7 @@ class Run final : public HostServices {
   void set_abort_report(std::function<void()> report) override {
     if (watch_) watch_->change([&] { report_rest_ = std::move(report); });
   }
-  // One line that is overwritten, only on a terminal.
+  // Overwrites one line of the terminal; prints nothing if stderr is not a terminal.
   void pass_progress(const PassProgress& progress) override {
     if (!system::stderr_is_terminal()) return;
     std::fprintf(stderr, "\rpass %d, %zu of %zu rows done", progress.pass, progress.done, progress.points);
@@ -334,7 +336,7 @@ class Run final : public HostServices {
 
   void end(Ending ending) {
     if (world_.rank() != 0) return;
-#ifndef OPENIMB_SMPI  // whose time is simulated
+#ifndef OPENIMB_SMPI  // the time of simulated ranks is simulated
     ending.at = time_of_day();
 #endif
     if (ending.passes > 0 && system::stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
@@ -350,10 +352,10 @@ class Run final : public HostServices {
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
   std::optional<system::Watch> watch_;
-  std::function<void()> report_rest_;  ///< read by the watching thread
+  std::function<void()> report_rest_;  ///< called by the watch thread
   TimeoutProcessGroup* timeout_group_ =
-      nullptr;                          ///< the session's group of all ranks, if calls have a time-out
-  std::unique_ptr<ThreadTeam> writer_;  ///< at rank 0, with it
+      nullptr;  ///< the session's group of all ranks if calls have a time-out, else null
+  std::unique_ptr<ThreadTeam> writer_;  ///< at rank 0 if calls have a time-out
   const ScratchFiles scratch_;
   OutputFiles files_;
   Tee reporters_;
@@ -361,8 +363,8 @@ class Run final : public HostServices {
   Loads loads_;
 };
 
-// The command line, completed by what depends on the machine: threads, endpoints, GPUs, variants. Only what
-// is called here changes options.
+// Parses the command line and completes the options by what depends on the machine: threads, endpoints, GPUs,
+// variants. Only functions called here change Options.
 Launch resolved_launch(const Component& component, MpiProcessGroup& world, const Environment& environment,
                        int argc, char** argv, Gpu& gpu, std::unique_ptr<ControlVariables>& variables) {
   Launch launch = parse_on_all_ranks(component, world, argc, argv);
@@ -393,7 +395,7 @@ int run(const Component& component, int argc, char** argv) {
   system::occupy_standard_streams();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   std::optional<system::Guardian> guardian;
-#ifndef OPENIMB_SMPI  // whose files are simulated, and whose ranks share one process
+#ifndef OPENIMB_SMPI  // files are simulated, and ranks share one process
   if (component.list.facts.uses_files) guardian.emplace();
 #endif
   const ThreadLevel level =

@@ -1,5 +1,5 @@
-// The main of an executable with all components, which is started under the name of one: IMB-MPI1. Wheels use
-// it, as one file per binary interface is a third of the size.
+// main() of an executable with all components. The name under which it is started, such as IMB-MPI1, selects
+// one. Wheels use it: one file per binary interface takes a third of the space.
 #include <cstdio>
 #include <string>
 #include <string_view>

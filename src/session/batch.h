@@ -1,5 +1,5 @@
-// A benchmark on one rank for one point, as the session sees it: it runs and checks repetitions, and reports
-// errors. Idle ranks also have a batch, which does nothing.
+// A benchmark on one rank for one point, as the session sees it. It runs and checks repetitions, and reports
+// errors. Idle ranks have a batch that does nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,51 +10,50 @@
 
 namespace openimb {
 
-/// How a batch is timed. at_agreed_times: each repetition begins at a time of the common clock.
+/// How a batch is timed. With at_agreed_times each repetition begins at a time of the common clock.
 enum class Timing { total, every_repetition, synchronized, at_agreed_times };
 
-/// With at_agreed_times, what is kept of a repetition: when this rank was to begin, began and ended, by its
-/// clock.
+/// Readings of this rank's clock that at_agreed_times keeps per repetition: planned begin, begin, end.
 inline constexpr int stamps_each = 3;
 inline bool is_late(const double* stamps, double tolerance) { return stamps[1] - stamps[0] > tolerance; }
 
 using Hints = std::vector<std::pair<std::string, std::string>>;
 
-/// The computation in each repetition between start and wait, and the time that it took.
+/// The computation in each repetition, between the start and the wait of the operation.
 struct LoadUse {
   std::int64_t units = 0;
-  int tests = 0;         ///< calls of MPI_Test spread over it
-  double computing = 0;  ///< out: seconds, all repetitions together
+  int tests = 0;         ///< calls of MPI_Test during the computation
+  double computing = 0;  ///< result: seconds, sum over all repetitions
 };
 
-/// Calls are collective over the group. None throws on one rank alone: an error of one rank becomes a text,
-/// on which all ranks agree later, or ends the job.
+/// Calls are collective over the group. No call throws on one rank alone: an error of one rank waits in
+/// take_error(), on which all ranks agree later, or ends the job.
 class Batch {
  public:
   virtual ~Batch() = default;
-  /// Untimed, before each timed run and each check: renews what they must find unused, such as a file.
+  /// Called untimed before each timed run and each check. Renews what they need unused, such as a file.
   virtual void prepare() {}
-  /// Untimed, after all measured repetitions: verifies their effect, such as the size of a file.
+  /// Called untimed after all measured repetitions. Verifies their effect, such as the size of a file.
   virtual void conclude(std::int64_t /*repetitions*/) {}
-  /// Seconds that `repetitions` took. `repetition_seconds`: room for each repetition's time, or its stamps,
-  /// unless Timing::total.
+  /// Runs `repetitions` and returns the seconds that they took. `repetition_seconds` receives one time, or
+  /// stamps_each stamps, per repetition; empty with Timing::total.
   virtual double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) = 0;
-  /// The same with computation in each repetition; 0 for benchmarks that do not overlap.
+  /// Like run(), with computation in each repetition. Returns 0 in benchmarks without overlap.
   virtual double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                                LoadUse& load) = 0;
-  /// Untimed: arms the buffers before and compares them after each repetition; returns the bytes that were
-  /// wrong. Afterwards the buffers are as before.
+  /// Runs repetitions untimed; fills the buffers before each one and compares them after it. Returns the
+  /// number of wrong bytes. Restores the buffers.
   virtual std::int64_t check(std::int64_t repetitions) = 0;
-  /// Seconds that each thread of this rank took in the last run; empty with one thread, and for benchmarks
-  /// without threads.
+  /// Seconds of each thread of this rank in the last run; empty with one thread and in benchmarks without
+  /// threads.
   virtual std::span<const double> thread_seconds() const { return {}; }
-  /// The part of them that each thread waited for its turn; empty where threads take no turns.
+  /// The part of thread_seconds() in which each thread waited for its turn; empty unless threads take turns.
   virtual std::span<const double> thread_waiting() const { return {}; }
   /// Whether this rank has a time to report.
   virtual bool takes_part() const = 0;
-  /// One line: the error of this rank since the last call, if one did not end the job; else empty.
+  /// Returns this rank's error since the last call, in one line, if it did not end the job; else empty.
   virtual std::string take_error() { return {}; }
-  /// The hints in force for the file.
+  /// The MPI_Info hints in force for the file.
   virtual Hints hints() const { return {}; }
 };
 

@@ -8,19 +8,20 @@ namespace openimb {
 class CommonClock {
  public:
   virtual ~CommonClock() = default;
-  /// Compares the clocks of all ranks; collective over the world. False, on all ranks, where one was set
-  /// since the last time: what was measured in between is worth nothing.
+  /// Compares the clocks of all ranks; collective over the world. Returns false on all ranks if a clock was
+  /// set since the last call: what was measured in between is invalid.
   virtual bool synchronize() = 0;
-  /// Seconds since then, on this rank.
+  /// Seconds since the last synchronize() on this rank.
   virtual double age() const = 0;
-  /// The common time of a reading of this rank's clock since the synchronization before the last one.
+  /// Converts a reading of this rank's clock into common time. The reading must be later than the
+  /// synchronization before the last one.
   virtual double common_time(double reading) const = 0;
-  /// The largest error of common times at this reading, of this rank.
+  /// The largest error of common_time(reading) on this rank, in seconds.
   virtual double bound(double reading) const = 0;
-  /// The largest difference of two ranks that compare their clocks for this alone, at the last
-  /// synchronization; NaN where there are no such ranks. Equal on all ranks.
+  /// At the last synchronization, the largest difference of common time within pairs of ranks that compare
+  /// their clocks only to check them, in seconds. NaN without such pairs. Equal on all ranks.
   virtual double disagreement() const = 0;
-  /// How much later than agreed a rank may begin a repetition.
+  /// Seconds by which a rank may begin a repetition too late; beyond them the repetition is invalid.
   virtual double tolerance() const = 0;
   /// A reading of this rank's clock.
   virtual double now() const = 0;

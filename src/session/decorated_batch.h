@@ -1,5 +1,4 @@
-// Decorators of a batch: what every call of a point's batch needs around it,
-// whichever the batch is.
+// Decorators of a Batch: what surrounds each call of a point's batch.
 #pragma once
 
 #include <functional>
@@ -13,8 +12,7 @@
 
 namespace openimb {
 
-/// Forwards all calls to a batch; those that run calls under test go through
-/// `around`.
+/// Forwards all calls to a batch. Calls that run MPI calls under test go through around().
 class DecoratedBatch : public Batch {
  public:
   explicit DecoratedBatch(std::unique_ptr<Batch> batch) : batch_(std::move(batch)) {}
@@ -50,7 +48,7 @@ class DecoratedBatch : public Batch {
   std::unique_ptr<Batch> batch_;
 };
 
-/// The variables of the table's variant are in force during each call.
+/// Puts the variables of the table's variant in force during each call.
 class UnderVariant final : public DecoratedBatch {
  public:
   UnderVariant(OpenTable& table, std::unique_ptr<Batch> batch)
@@ -65,8 +63,8 @@ class UnderVariant final : public DecoratedBatch {
   OpenTable& table_;
 };
 
-/// All ranks agree after each call whether there was an error. `agree` gets
-/// this rank's error or an empty text, and throws on all ranks if any has one.
+/// Lets all ranks agree after each call whether there was an error. `agree` gets this rank's error or an
+/// empty text, and throws on all ranks if any rank has an error.
 class AgreesOnErrors final : public DecoratedBatch {
  public:
   AgreesOnErrors(std::function<void(const std::string& mine)> agree, std::unique_ptr<Batch> batch)

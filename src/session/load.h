@@ -8,13 +8,14 @@ namespace openimb {
 class Load {
  public:
   virtual ~Load() = default;
-  /// Measures how many units fit into a second, by runs of at least `seconds`.
+  /// Measures how many units fit into a second, in runs of at least `seconds`.
   virtual void calibrate(double seconds) = 0;
   virtual bool calibrated() const = 0;
   virtual std::int64_t units_for(double seconds) const = 0;
-  /// Seconds of so many units, as calibrated.
+  /// Seconds that `units` take, by the calibration.
   virtual double seconds_for(std::int64_t units) const = 0;
-  /// How much longer a load of `seconds` takes now than when it was calibrated, as a share of `seconds`.
+  /// Returns how much longer a load of `seconds` takes now than at the calibration, as a fraction of
+  /// `seconds`.
   virtual double drift(double seconds) = 0;
   virtual void compute(std::int64_t units) = 0;
 };

@@ -1,7 +1,7 @@
-// A launch in passes: the whole selection is measured repeatedly, one sample of each point per pass, each
-// sample between two probes of the machine, until the figures have the precision or the budget is spent.
-// Variants of a table alternate at each point.
-// Tables stay open; their rows are reported at the end. docs/architecture.md has the reasons.
+// A launch in passes measures the whole selection repeatedly, one sample of each point per pass, until the
+// results have the precision or the budget is spent. Each sample lies between two probes of the machine.
+// Variants of a table alternate at each point. Tables stay open; their rows are reported at the end.
+// docs/architecture.md has the reasons.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -20,30 +20,30 @@ namespace openimb {
 
 namespace {
 
-// Numbers of probes to which the states of the machine are fitted.
+// How many probes the states of the machine are fitted to.
 constexpr std::size_t fitted_for_judgment = 400, fitted_for_report = 1000, fitted_when_interrupted = 200;
 
-/// A point over all passes. Only rank 0 has `rows` and `within`, and `cost` is this rank's; all else is equal
-/// on all ranks.
+/// A point over all passes. Only rank 0 has `rows` and `within`. `cost` is this rank's own. All other members
+/// are equal on all ranks.
 struct PassPoint {
   const Point* point = nullptr;
   int first_row = 0;
   std::int64_t completed = 0;  ///< repetitions measured
-  double seconds_each = 0;     ///< seconds of one repetition: seconds_each_after()
-  double cost = 0;             ///< seconds of the last sample and all that was measured with it, on this rank
+  double seconds_each = 0;     ///< seconds of one repetition, from seconds_each_after()
+  double cost = 0;             ///< seconds of the last sample with its checks and probes, on this rank
   int samples = 0;
   bool done = false;
-  std::int64_t valid = 0;       ///< of the repetitions, with -sync_start clock
-  bool given_up = false;        ///< too few of them
-  std::optional<double> width;  ///< of -arrival, once it is known
+  std::int64_t valid = 0;       ///< valid repetitions, with -sync_start clock
+  bool given_up = false;        ///< too few repetitions were valid
+  std::optional<double> width;  ///< of -arrival, in seconds, once it is known
   bool within = false;          ///< whether the last judgment found it within the precision
   std::optional<Failure> failure;
   std::vector<RowSeries> rows;
 };
 
-/// The probes before and after each sample of the same ranks, and how long their samples are.
+/// The probes around each sample of the same ranks, and how long these samples are.
 struct Probing {
-  int exchanges = 0;  ///< of a probe; 0: none
+  int exchanges = 0;  ///< per probe; 0: no probes
   double sample_seconds = 0;
 };
 
@@ -112,13 +112,13 @@ class PassSession {
   const Passes passes_;
   Outcome outcome_;
   const double start_;
-  double waited_ = 0;                                         ///< seconds of waiting for other launches
-  double left_of_slice_ = 0;                                  ///< seconds of samples
-  double judging_ = 0;                                        ///< seconds that the last judgment took
-  double shown_ = 0;                                          ///< when progress was shown last
-  double sample_seconds_ = 0;                                 ///< where probes do not make samples longer
-  double tick_ = 0;                                           ///< of the coarsest clock, in seconds
-  std::map<std::vector<std::vector<int>>, Probing> probing_;  ///< by groups
+  double waited_ = 0;          ///< seconds of waiting for other launches
+  double left_of_slice_ = 0;   ///< left of the slice, in seconds of samples
+  double judging_ = 0;         ///< seconds that the last judgment took
+  double shown_ = 0;           ///< elapsed() when progress was last shown
+  double sample_seconds_ = 0;  ///< seconds per sample, unless probes make samples longer
+  double tick_ = 0;            ///< resolution of the coarsest clock, in seconds
+  std::map<std::vector<std::vector<int>>, Probing> probing_;  ///< by the groups of a table
   int pass_ = 0;
   int next_judgment_ = 0;
   bool budget_spent_ = false;
@@ -140,7 +140,7 @@ Ending PassSession::run() {
   Ending& ending = outcome_.ending();
   ending.passes = pass_;
   ending.seconds = elapsed();
-  ending.probes = std::ranges::any_of(probing_, [](const auto& of) { return of.second.exchanges > 0; });
+  ending.probes = std::ranges::any_of(probing_, [](const auto& entry) { return entry.second.exchanges > 0; });
   report();
   return ending;
 }
@@ -163,7 +163,7 @@ void PassSession::plan() {
   next_judgment_ = first_judgment;
 }
 
-// They follow each other, from the first variant on, and have the same points.
+// Groups the tables by their variants, which follow each other and have the same points.
 std::vector<PassSession::Variants> PassSession::variants_of_tables() const {
   std::vector<Variants> all;
   for (auto first = tables_.begin(); first != tables_.end();) {
@@ -181,7 +181,7 @@ void PassSession::run_pass() {
   }
 }
 
-// Returns whether the launch goes on.
+// Returns whether the launch continues.
 bool PassSession::run_variants(Variants variants) {
   for (const auto& table : variants) {
     if (table->begun && table->idle()) continue;
@@ -236,7 +236,7 @@ void PassSession::fail_all_without_memory(PassTable& table) {
   }
 }
 
-// The first variant decides the width of -arrival xN for all variants: with a width of its own, each would be
+// The first variant decides the width of -arrival xN for all variants. Otherwise each variant would be
 // measured under other conditions.
 void PassSession::find_width(Variants variants, std::size_t point) {
   const ArrivalChoice choice = parts_.options.arrival.value_or(ArrivalChoice{});
@@ -261,7 +261,7 @@ void PassSession::find_width(Variants variants, std::size_t point) {
   }
 }
 
-// Samples since the synchronization before are worth nothing where a clock was set meanwhile.
+// If a clock was set, the samples since the last synchronization are invalid.
 void PassSession::note_synchronization(bool same) {
   for (PassPoint* entry : since_synchronized_) {
     if (!same && !entry->failure) entry->failure = clock_set(*entry->point);
@@ -279,7 +279,7 @@ void PassSession::run_point(PassTable& table, PassPoint& entry) {
 }
 
 void PassSession::take_sample(PassTable& table, PassPoint& entry) {
-  constexpr double ticks = 1000;  // of the clock, in a sample: a permille
+  constexpr double ticks = 1000;  // clock ticks per sample: 0.1 % resolution
   const PassLimits limits{
       .seconds = table.probing.sample_seconds, .shortest = ticks * tick_, .seconds_each = entry.seconds_each};
   const bool first = entry.samples == 0;
@@ -334,9 +334,10 @@ void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, 
   if (entry.samples == 1) parts_.host.progress(outcome_.ending());
 }
 
-// The time in which other launches measure is not part of this launch's budget. Handing over takes about as
-// long as a short sample, so a slice has several of those. Launches of the same selection compute the same
-// number, unless slow exchanges make samples longer, and so measure the same rows in each slice.
+// The time in which other launches measure does not count toward the budget of this launch. Handing over
+// takes about as long as a short sample, so a slice holds several samples. Launches of the same selection
+// compute the same number of them, and so measure the same rows in each slice, unless slow exchanges make
+// samples longer.
 void PassSession::wait_for_slice(double seconds) {
   constexpr double slice_seconds = 20e-3;
   if (left_of_slice_ < seconds / 2) {
@@ -348,8 +349,8 @@ void PassSession::wait_for_slice(double seconds) {
   left_of_slice_ -= seconds;
 }
 
-// The two probes of a sample may take a twentieth of its time at most, and must have enough exchanges for the
-// clock. Where exchanges are slow, samples get longer; where they are very slow, there are no probes.
+// Each of the two probes of a sample takes at most `share` of its time, and needs enough exchanges for the
+// clock's resolution. If exchanges are slow, samples get longer; if they are very slow, there are no probes.
 Probing PassSession::choose_probing(OpenTable& open) const {
   constexpr int fewest = 5, usual = 50;
   constexpr double share = 0.015, ticks = 200;
@@ -367,7 +368,7 @@ Probing PassSession::choose_probing(OpenTable& open) const {
   return {exchanges, seconds};
 }
 
-// The budget includes the judgment that follows.
+// The budget includes the judgment that follows the pass.
 bool PassSession::must_end(double next) {
   const bool over_budget = parts_.world.rank() == 0 && passes_.budget &&
                            elapsed() + std::max(next, sample_seconds_) + judging_ > *passes_.budget;
@@ -398,8 +399,8 @@ bool PassSession::all_are_done() {
   return everything_is_measured();
 }
 
-// Where all points seem to be done, they are judged again with as many probes as the report uses, so that no
-// row of a launch that ended for its precision misses it.
+// If all points seem to be done, they are judged again with as many probes as the report uses. So no row
+// misses the precision in a launch that ended because of it.
 void PassSession::judge() {
   const double begun = parts_.host.now();
   for (const std::size_t fitted : {fitted_for_judgment, fitted_for_report}) {
@@ -413,7 +414,8 @@ void PassSession::judge() {
   judging_ = parts_.host.now() - begun;
 }
 
-// Variants are compared with each other, so a point is measured under all of them until all are done.
+// Variants are compared with each other, so a point is measured under all variants until it is done under
+// all.
 void PassSession::finish_together(Variants variants) {
   for (std::size_t i = 0; i < variants.front()->points.size(); ++i) {
     const bool all = std::ranges::all_of(variants, [i](const auto& table) {
@@ -423,8 +425,8 @@ void PassSession::finish_together(Variants variants) {
   }
 }
 
-// A point is done when it is within the precision at two successive judgments, as one may be chance. It may
-// become undone: the machine may have shown a faster state since.
+// A point is done when it is within the precision at two successive judgments, as one may be chance. It can
+// become undone, if the machine has shown a faster state since.
 bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
   if (entry.failure || entry.rows.empty()) return false;
   if (entry.given_up) return true;
@@ -435,7 +437,7 @@ bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
   return std::exchange(entry.within, within) && within;
 }
 
-// An interrupted launch has a fraction of a second for its report.
+// An interrupted launch has a fraction of a second for its report, so it fits fewer probes.
 void PassSession::report() {
   if (parts_.world.rank() == 0)
     assign_states(outcome_.interrupted() ? fitted_when_interrupted : fitted_for_report);
@@ -463,7 +465,7 @@ void PassSession::report(const PassTable& table, PassPoint& entry) {
   if (entry.samples > 0) outcome_.report_summary(table.plan.table, summary(table, entry));
 }
 
-// Only rank 0 has the rows.
+// Returns the row of a point over all passes; without rows on ranks other than 0.
 Measurement PassSession::summary(const PassTable& table, const PassPoint& entry) const {
   if (parts_.world.rank() != 0) return {.bytes = entry.point->bytes, .repetitions = 0, .rows = {}};
   Measurement measurement = figures_of(table, entry);

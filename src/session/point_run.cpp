@@ -29,7 +29,7 @@ std::optional<int> partner_in(const Point& point) {
   return point.round_partners->partners.front();
 }
 
-// The part of `seconds` from repetition `first` on; empty where `seconds` is.
+// Returns the times from repetition `first` on; empty if `seconds` is empty.
 std::span<double> times_from(std::int64_t first, std::span<double> seconds) {
   return seconds.empty() ? seconds : seconds.subspan(static_cast<std::size_t>(first));
 }
@@ -67,7 +67,7 @@ std::optional<Measurement> PointRun::measure() {
   return measurement();
 }
 
-// Returns whether the launch goes on.
+// Returns whether the launch continues.
 bool PointRun::run_batches() {
   std::vector<CompletedBatch> completed;
   if (plan_.gated) {
@@ -79,7 +79,7 @@ bool PointRun::run_batches() {
     if (next.answer == Decision::Answer::time_out) throw PointError{time_out(point_, next.seconds_each)};
     if (next.answer == Decision::Answer::done) break;
     if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
-    const double mine = take(next.step);
+    const double mine = run_batch(next.step);
     const bool timed = next.step.purpose != Purpose::warm_up;
     completed.push_back({next.step, timed ? parts_.world.largest(mine) : 0, valid_});
     if (next.step.purpose == Purpose::measure) {
@@ -100,7 +100,7 @@ void PointRun::begin_measuring(std::int64_t total) {
   begin_observing();
 }
 
-// Outside the timed region, as close to it as possible.
+// Reads clocks, probe and counters just before the timed region.
 void PointRun::begin_observing() {
   const double begun = parts_.host.now();
   if (plan_.gated) synchronize_clocks(settings_.oldest_clock);
@@ -124,8 +124,8 @@ void PointRun::end_observing() {
   if (!observed.empty()) observed_ = parts_.world.gather(std::span<const double>(observed));
 }
 
-// Returns this rank's seconds.
-double PointRun::take(const BatchPlan& step) {
+// Runs one batch; returns this rank's seconds.
+double PointRun::run_batch(const BatchPlan& step) {
   if (step.purpose == Purpose::warm_up) {
     batch_->run(step.repetitions, Timing::total, {});
     return 0;
@@ -143,7 +143,7 @@ double PointRun::take(const BatchPlan& step) {
     const auto stamps = std::span(repetition_seconds_)
                             .subspan(static_cast<std::size_t>(stamps_each * first),
                                      static_cast<std::size_t>(stamps_each * step.repetitions));
-    seconds_in_all_ += timed(first, step, [&](std::int64_t, std::int64_t repetitions) {
+    seconds_in_all_ += run_timed(first, step, [&](std::int64_t, std::int64_t repetitions) {
       const double begun = parts_.host.now();
       const double seconds = batch_->run(repetitions, timing(), stamps);
       elapsed = parts_.host.now() - begun;
@@ -155,7 +155,7 @@ double PointRun::take(const BatchPlan& step) {
     valid_in_all_ += valid_ = valid_among(stamps);
     return elapsed;
   }
-  const double seconds = timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
+  const double seconds = run_timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
     return batch_->run(repetitions, timing(), times_from(from, repetition_seconds_));
   });
   segments_.push_back(step);
@@ -171,8 +171,8 @@ double PointRun::take(const BatchPlan& step) {
   return seconds;
 }
 
-// One measured segment, between barriers of the world, where idle ranks wait.
-double PointRun::timed(std::int64_t first, const BatchPlan& step, const Run& run) {
+// Runs one measured segment between barriers of the world, in which idle ranks wait.
+double PointRun::run_timed(std::int64_t first, const BatchPlan& step, const Run& run) {
   if (step.further_segment) parts_.host.wait_for_segment();
   if (step.further_segment && parts_.options.warm_up) batch_->run(1, Timing::total, {});
   batch_->prepare();
@@ -186,10 +186,10 @@ double PointRun::timed(std::int64_t first, const BatchPlan& step, const Run& run
   return seconds;
 }
 
-// Runs the same segments again, with computation in each repetition on every rank: for as long as the slowest
-// rank of its group needed without it (for benchmarks that show one way: half of the round trip), or for
-// TARGET_CPU_SECS. t_CPU is the time that the load took; for a fixed load the time that it takes when nothing
-// else runs, as the guide defines it for files.
+// Runs the same segments again, with computation in each repetition on every rank. The computation takes as
+// long as the slowest rank of the group needed without it (half of the round trip in benchmarks that show one
+// way), or TARGET_CPU_SECS. t_CPU is the time that the load took. For a fixed load it is the time when
+// nothing else runs, as the guide defines it for files.
 void PointRun::run_with_load() {
   const bool fixed = plan_.spec().overlap == Overlap::fixed;
   const double target = parts_.options.settings.target_cpu_seconds;
@@ -202,7 +202,7 @@ void PointRun::run_with_load() {
   std::int64_t done = 0;
   for (const BatchPlan& segment : segments_) {
     load.computing = 0;
-    const double seconds = timed(done, segment, [&](std::int64_t first, std::int64_t repetitions) {
+    const double seconds = run_timed(done, segment, [&](std::int64_t first, std::int64_t repetitions) {
       return batch_->run_with_load(repetitions, timing(), times_from(first, unused), load);
     });
     done += segment.repetitions;
@@ -215,8 +215,8 @@ void PointRun::run_with_load() {
   overlapped_.t_cpu = parts_.world.gather(mean_of(t_cpu));
 }
 
-// Runs the batch again, while ranks that take no part compute for as long as the slowest rank needed before,
-// and only then enter MPI.
+// Runs the batch again while ranks that take no part first compute, for as long as the slowest rank needed
+// before, and only then enter MPI.
 void PointRun::run_while_target_computes() {
   if (!parts_.load.calibrated()) parts_.load.calibrate(parts_.options.settings.target_cpu_seconds);
   const double pure = trimmed_mean(seconds_) * static_cast<double>(total_);
@@ -249,7 +249,7 @@ Measurement PointRun::measurement() {
   return measured;
 }
 
-// In the order of world ranks, and of threads within each rank.
+// Gathers the mean of each rank or thread, in the order of world ranks and of threads within each rank.
 std::vector<double> PointRun::gather_means() {
   if (plan_.table.timed_threads() == 1) return parts_.world.gather(mean_of(trimmed_mean(seconds_)));
   return gather_by_thread(thread_seconds_);
@@ -266,7 +266,7 @@ std::vector<double> PointRun::gather_by_thread(const std::vector<std::vector<dou
   return all;
 }
 
-// An observation has a rank's counters, if there are any, and after them its two probes, if there were any.
+// An entry of observed_ has a rank's counters, if any, followed by its two probes, if any.
 void PointRun::add_observations(Row& row) {
   if (observed_.empty()) return;
   const std::vector<int> ranks = ranks_of(row);
@@ -300,14 +300,14 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
   return all;
 }
 
-// The slowest rank's time of every repetition, one series per row, at rank 0.
+// At rank 0: the slowest rank's time of every repetition, one series per row.
 std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
   for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
   return gather_series(idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_));
 }
 
-// The series of each group, which its first rank has, at rank 0.
+// At rank 0: the series of each group, from the group's first rank.
 std::vector<std::vector<double>> PointRun::gather_series(const std::vector<double>& group_values) {
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   std::vector<std::vector<double>> series(parts_.world.rank() == 0 ? groups.size() : 0);
@@ -375,15 +375,15 @@ std::int64_t PointRun::valid_among(std::span<const double> stamps) {
   for (std::size_t i = 0; i < repetitions; ++i) {
     late[i] = is_late(&stamps[stamps_each * i], parts_.clock->tolerance()) ? 1 : 0;
   }
-  const bool has_all = !idle();
+  const bool is_active = !idle();
   ArrivalSeries series;
-  if (has_all) series.late = open_.group().slowest(late);
-  const bool first_of_group = has_all && open_.group().rank() == 0;
+  if (is_active) series.late = open_.group().slowest(late);
+  const bool first_of_group = is_active && open_.group().rank() == 0;
   const double valid = static_cast<double>(first_of_group ? series.valid() : repetitions);
   return static_cast<std::int64_t>(-parts_.world.largest(-valid));
 }
 
-// At the first rank of each group; empty elsewhere.
+// Returns the series at the first rank of each group; empty elsewhere.
 ArrivalSeries PointRun::series_of(std::span<const double> stamps) {
   if (idle()) return {};
   const CommonClock& clock = *parts_.clock;
@@ -424,8 +424,8 @@ void PointRun::gather_arrivals(PointTimes& times) {
   const std::vector<std::vector<double>> rank_stamps = parts_.world.gather(std::span<const double>(all));
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   for (std::size_t i = 0; i < groups.size() && !rank_stamps.empty(); ++i) {
-    const std::vector<double>& of = rank_stamps[static_cast<std::size_t>(groups[i].front())];
-    times.arrivals.push_back({of[0], of[1], of[2], of[3], of[4], of[5], of[6]});
+    const std::vector<double>& values = rank_stamps[static_cast<std::size_t>(groups[i].front())];
+    times.arrivals.push_back({values[0], values[1], values[2], values[3], values[4], values[5], values[6]});
   }
   if (!parts_.options.every_repetition()) return;
   std::vector<std::vector<double>> by_group = gather_series(series.times_from_last());
@@ -438,8 +438,8 @@ void PointRun::gather_arrivals(PointTimes& times) {
       std::move(by_group[static_cast<std::size_t>(slowest - times.arrivals.begin())])};
 }
 
-// At the first rank of the group: which rank was late most often, and which one was the last to exit, by more
-// than the clock may be wrong.
+// Finds which rank was late most often and which rank exited last, by more than the error of the clocks. The
+// result is at the first rank of the group.
 void PointRun::find_ranks(GroupArrivals& found, const ArrivalSeries& series, double bound) {
   ProcessGroup& group = open_.group();
   const std::vector<int>& ranks =
@@ -480,7 +480,7 @@ void PointRun::find_ranks(GroupArrivals& found, const ArrivalSeries& series, dou
   }
 }
 
-// The drift of the load on the rank where it is largest. A rank on which the load has changed calibrates it
+// Returns the drift of the load on the rank where it is largest. A rank whose load has changed calibrates it
 // again.
 double PointRun::drift_of_load() {
   const double seconds = parts_.options.settings.target_cpu_seconds;
@@ -490,7 +490,7 @@ double PointRun::drift_of_load() {
   return highest > -lowest ? highest : lowest;
 }
 
-// The free space, where it is known, must hold everything that a point writes.
+// Requires space for everything that the point writes, if the free space is known. Throws PointError.
 void PointRun::require_space() const {
   const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.grouping.group_count());
   const double least = -parts_.world.largest(-static_cast<double>(parts_.host.free_bytes()));
@@ -503,7 +503,7 @@ void PointRun::require_space() const {
                     .detail = "not enough space for the files of this row"}};
 }
 
-// Calls on files return after an error, so the ranks agree whether there was one. No other calls do.
+// Errors of calls on files do not end the job, so all ranks agree whether there was one. Throws PointError.
 void PointRun::require_no_error(const std::string& mine) const {
   if (!parts_.world.any(!mine.empty())) return;
   const std::vector<std::string> errors = parts_.world.gather(mine);

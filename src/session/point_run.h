@@ -1,4 +1,4 @@
-// The batches of one point, from warm-up to the Measurement.
+// Runs the batches of one point, from warm-up to the Measurement.
 #pragma once
 
 #include <functional>
@@ -41,45 +41,46 @@ struct PointError {
   Failure failure;
 };
 
-/// Seconds after which clocks are synchronized again between samples.
+/// Age in seconds at which clocks are synchronized again between samples.
 inline constexpr double oldest_clock_in_passes = 0.1;
 
-/// How the batches of a point follow each other, and what is measured with them.
+/// How a PointRun measures its point.
 struct PointSettings {
   std::unique_ptr<Sampling> sampling;
   std::function<bool()> stopping;  ///< whether the launch must end; collective
   std::int64_t completed = 0;      ///< repetitions measured in earlier passes
   bool check = false;              ///< run the check pass
   bool drift = false;              ///< check the calibration of the load afterwards
-  /// With -sync_start clock. Seconds after which the clocks are synchronized again, before what is measured;
-  /// 0: always, and also after it, where a row fails whose clocks were set.
+  /// With -sync_start clock: age in seconds at which clocks are synchronized again before measuring. 0:
+  /// always, and once more after measuring; the row fails if a clock was set.
   double oldest_clock = 0;
   std::function<void(bool same)> synchronized =
-      {};                            ///< told of each synchronization: whether no clock was set
-  std::optional<double> width = {};  ///< of -arrival, where that is known
-  int exchanges = 0;  ///< of each of the two probes, before and after what is timed; 0: no probes
-  /// By group: ranks that read the counters of its hosts; empty: the reading rank of every host.
+      {};                            ///< called after each synchronization; `same`: no clock was set
+  std::optional<double> width = {};  ///< of -arrival, in seconds; measured if empty
+  int exchanges = 0;                 ///< per probe, before and after what is timed; 0: no probes
+  /// By group: the ranks whose counters count for it; empty: the reading rank of each of its hosts.
   std::vector<std::vector<int>> readers = {};
 };
 
-/// Collective over the world to make, to use and to destroy.
+/// Construction, calls and destruction are collective over the world.
 class PointRun {
  public:
   /// Throws PointError.
   PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
            PointSettings settings);
-  /// At rank 0 with rows, on other ranks without; nothing where the launch must end and other launches may
-  /// have measured at the same time. Throws PointError.
+  /// Measures the point. Only rank 0's result has rows. Returns nothing, on all ranks, if the launch must end
+  /// and another launch may have measured at the same time. Throws PointError.
   std::optional<Measurement> measure();
-  /// -arrival xN: seconds from the last arrival to the last exit with even arrival, the largest of any group;
-  /// equal on all ranks. Throws PointError where no repetition is valid.
+  /// For -arrival xN: median seconds from the last arrival to the last exit with even arrival, of the slowest
+  /// group. Equal on all ranks. Throws PointError if no repetition is valid.
   double even_median();
   /// Measured repetitions in which no rank of any group was late; equal on all ranks.
   std::int64_t valid() const { return valid_in_all_; }
-  /// At rank 0, by row: the probes of the row's ranks.
+  /// At rank 0, one entry per row: the probes of the row's ranks.
   const std::vector<PassSample::Probes>& probes() const { return probes_; }
-  /// Seconds of one measured repetition on the slowest rank; and of everything that was timed, on this rank.
+  /// Seconds of one measured repetition on the slowest rank.
   double seconds_each() const { return seconds_each_; }
+  /// Seconds of everything that was timed, on this rank.
   double measured_seconds() const { return measured_seconds_; }
   /// Seconds of probes and readings of counters, on this rank.
   double observing_seconds() const { return observing_seconds_; }
@@ -91,8 +92,8 @@ class PointRun {
   using Run = std::function<double(std::int64_t first, std::int64_t repetitions)>;
 
   bool run_batches();
-  double take(const BatchPlan& step);
-  double timed(std::int64_t first, const BatchPlan& step, const Run& run);
+  double run_batch(const BatchPlan& step);
+  double run_timed(std::int64_t first, const BatchPlan& step, const Run& run);
   void begin_measuring(std::int64_t total);
   void run_with_load();
   void run_while_target_computes();
@@ -128,24 +129,24 @@ class PointRun {
   std::unique_ptr<Batch> batch_;  ///< decorated (session/decorated_batch.h)
 
   std::int64_t total_ = 0;                           ///< measured repetitions
-  std::int64_t wrong_ = 0;                           ///< bytes, of -check
-  std::vector<BatchPlan> segments_;                  ///< measured
-  std::vector<double> seconds_;                      ///< of each segment, on this rank, per repetition
-  std::vector<std::vector<double>> thread_seconds_;  ///< the same by thread, where there are several
-  std::vector<std::vector<double>> waiting_;  ///< the part of them spent waiting, where threads take turns
-  std::vector<double> repetition_seconds_;    ///< of each repetition, or its stamps, where these are wanted
-  double width_ = 0;                          ///< of -arrival
-  std::int64_t planned_ = 0;                  ///< repetitions, had enough of them been valid
+  std::int64_t wrong_ = 0;                           ///< wrong bytes that -check found
+  std::vector<BatchPlan> segments_;                  ///< measured so far
+  std::vector<double> seconds_;                      ///< seconds per repetition of each segment, on this rank
+  std::vector<std::vector<double>> thread_seconds_;  ///< the same by thread, if there are several
+  std::vector<std::vector<double>> waiting_;         ///< the part spent waiting, if threads take turns
+  std::vector<double> repetition_seconds_;  ///< the time or the stamps of each repetition, if they are needed
+  double width_ = 0;                        ///< of -arrival, in seconds
+  std::int64_t planned_ = 0;                ///< repetitions planned; fewer are measured if too few are valid
   std::int64_t valid_ = 0,
-               valid_in_all_ = 0;  ///< repetitions in which no rank was late: of the last batch, of all
-  double seconds_in_all_ = 0;      ///< measured, without what gates take
+               valid_in_all_ = 0;  ///< repetitions in which no rank was late: in the last batch, in all
+  double seconds_in_all_ = 0;      ///< measured, without the waiting at gates
   bool with_load_ = false;         ///< computes in each repetition
   Overlapped overlapped_;
   double seconds_each_ = 0;
   double measured_seconds_ = 0;
   double observing_seconds_ = 0;
   double probe_before_ = 0;
-  std::optional<Reading> reading_;  ///< at the same time
+  std::optional<Reading> reading_;  ///< counters, read with probe_before_
   std::vector<Reading> observed_;   ///< by world rank, at rank 0
   std::vector<PassSample::Probes> probes_;
 };

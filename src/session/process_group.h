@@ -1,4 +1,4 @@
-// What ranks agree on, and what they send each other. The session uses ranks through this interface only:
+// What ranks agree on and send each other. The session uses ranks only through this interface.
 // engine/mpi_process_group.h implements it on MPI, the unit tests between threads.
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace openimb {
 
-/// Thrown at the same time by all ranks that respond: `ranks` (of the launch) do not, and take no further
-/// part.
+/// Thrown by all responding ranks at the same time. `ranks` (of the world) do not respond, and take no
+/// further part.
 struct UnresponsiveRanks {
   std::vector<int> ranks;
 };
 
-/// Where the text of each rank begins among those gathered at rank 0. Throws std::length_error where they are
-/// too long, as offsets are ints.
+/// Returns where the text of each rank begins in the buffer that rank 0 gathers into. Throws
+/// std::length_error if the total exceeds an int.
 std::vector<int> offsets_of(std::span<const int> lengths);
 
 /// The ranks of the launch, or of one group. All calls are collective over it. Where ranks may stop
@@ -33,18 +33,19 @@ class ProcessGroup {
   /// The largest value of any rank, on every rank.
   virtual double largest(double mine) = 0;
   bool any(bool mine) { return largest(mine ? 1.0 : 0.0) > 0; }
-  /// One value per rank at rank 0; empty elsewhere.
+  /// Returns one value per rank at rank 0; empty elsewhere.
   virtual std::vector<double> gather(double mine);
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
   std::vector<std::vector<double>> gather(std::span<const double> mine);
   /// Bytes that rank 0 can gather in one call, from all ranks together.
   virtual std::int64_t most_gathered_bytes() const { return std::numeric_limits<int>::max(); }
-  /// Element by element the largest of any rank, at rank 0; empty elsewhere. All ranks give equally many.
+  /// Returns the largest value of any rank for each element, at rank 0; empty elsewhere. All ranks pass
+  /// equally many values.
   virtual std::vector<double> slowest(std::span<const double> mine) = 0;
-  /// Rank 0's values on every rank. All ranks give equally many.
+  /// Copies rank 0's values to every rank. All ranks pass equally many.
   virtual void broadcast(std::span<std::byte> bytes) = 0;
   void broadcast(std::span<double> values) { broadcast(std::as_writable_bytes(values)); }
-  /// Rank 0's text on every rank.
+  /// Returns rank 0's text on every rank.
   std::string broadcast(std::string text);
 };
 

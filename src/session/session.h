@@ -26,30 +26,29 @@ struct PassProgress {
   int pass = 0;
   std::size_t points = 0;
   std::size_t done = 0;                ///< points whose rows all have the precision that was asked for
-  std::optional<double> seconds_left;  ///< of the budget
+  std::optional<double> seconds_left;  ///< left of the budget
 };
 
 /// What a rank is doing, for messages.
 struct Activity {
-  std::string_view benchmark = {};         ///< of the catalog; empty: between two tables
+  std::string_view benchmark = {};         ///< a name in the catalog; empty between two tables
   int processes = 0;                       ///< of one group
-  std::string_view variant = {};           ///< of the options; empty: none
-  std::optional<std::int64_t> bytes = {};  ///< empty: no length
-  std::optional<int> partner = {};         ///< endpoint with which this rank alone exchanges messages
+  std::string_view variant = {};           ///< a name in the options; empty without variants
+  std::optional<std::int64_t> bytes = {};  ///< empty without a length
+  std::optional<int> partner = {};         ///< the only endpoint with which this rank exchanges messages
 };
 
-/// What the session needs of the process and the host it runs on. Called on every rank unless noted
-/// otherwise.
+/// What the session needs from the process and its host. Called on every rank unless noted otherwise.
 class HostServices {
  public:
   virtual ~HostServices() = default;
-  /// Whether this rank was asked to stop; all ranks act on it, between two points.
+  /// Whether this rank was asked to stop. All ranks act on it, between two points.
   virtual bool stop_requested() = 0;
   virtual std::string stop_reason() = 0;  ///< "SIGTERM"
   virtual void pause(double seconds) = 0;
   virtual void progress(const Ending& so_far) = 0;  ///< rank 0, after each row
-  /// Wait until this launch may measure, where launches alternate: before a row, and before a further segment
-  /// of it.
+  /// Waits until this launch may measure, if launches are interleaved: before a row, and before a further
+  /// segment of it.
   virtual void wait_for_row() = 0;
   virtual void wait_for_segment() = 0;
   virtual std::int64_t free_bytes() = 0;              ///< of the file system of this rank's files
@@ -57,7 +56,7 @@ class HostServices {
   virtual double now() = 0;                           ///< seconds since an arbitrary start
   virtual double clock_resolution() = 0;              ///< seconds
   virtual void pass_progress(const PassProgress&) {}  ///< rank 0, repeatedly in passes
-  /// When a table or a point begins and when it ends: for the message when this rank cannot go on.
+  /// Called when a table or a point begins and ends: the message of an abort names it.
   virtual void activity(const Activity&) {}
   /// Sets what another thread reports before it ends the job because a call of rank 0 does not return.
   virtual void set_abort_report(std::function<void()> /*report*/) {}
@@ -69,18 +68,18 @@ struct SessionParts {
   const Schedule& schedule;
   ProcessGroup& world;
   Resources& resources;
-  Load& load;  ///< calibrated, or on first use
+  Load& load;  ///< calibrated before the session or on first use
   Reporter& reporter;
   HostServices& host;
   CommonClock* clock = nullptr;  ///< with -sync_start clock
 };
 
-/// Launches with options for passes, and launches of IMB-FABRIC.
+/// Run launches in passes, and launches of IMB-FABRIC. Collective over the world.
 Ending run_in_passes(const SessionParts& parts);
 Ending run_sweeps(const SessionParts& parts);
 
-/// Collective over the world, as those above. Returns how the launch ended. Only rank 0's reporter is called;
-/// begin() and end() are left to the caller.
+/// Runs the launch and returns how it ended. Collective over the world. Calls only rank 0's reporter; the
+/// caller calls its begin() and end().
 Ending run_session(const SessionParts& parts);
 
 }  // namespace openimb

@@ -1,6 +1,6 @@
-// IMB-FABRIC: rounds of pairs of endpoints. A pass has all rounds in random order, a round all benchmarks and
-// lengths. Each pair's times go to the reporter at once, so that no rank holds more than one round.
-// docs/architecture.md has the reasons.
+// IMB-FABRIC: rounds of pairs of endpoints. A pass runs all rounds in random order; a round runs all
+// benchmarks and lengths. Each pair's times go to the reporter at once, so that no rank holds more than one
+// round. docs/architecture.md has the reasons.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -21,7 +21,7 @@ namespace {
 struct SweepTable {
   explicit SweepTable(TablePlan table_plan) : plan(std::move(table_plan)), round_plan(plan) {}
   const TablePlan plan;  ///< all endpoints are one group
-  TablePlan round_plan;  ///< each pair that is measured at the same time is a group, with a row of its own
+  TablePlan round_plan;  ///< each pair that is measured at the same time is a group with its own row
   std::unique_ptr<OpenTable> open;
   std::optional<Failure> failure;
 };
@@ -68,7 +68,7 @@ class Sweeps {
   Outcome outcome_;
   const double start_;
   int pass_ = 0, round_ = 0;
-  std::vector<std::string> lost_;  ///< by endpoint: why it is lost; empty: it responds
+  std::vector<std::string> lost_;  ///< by endpoint: why it is lost; empty if it responds
   bool budget_spent_ = false;
   std::vector<std::unique_ptr<SweepTable>> tables_;
 };
@@ -134,8 +134,8 @@ void Sweeps::set_groups(SweepTable& table, const EndpointPairs& pairs) const {
   for (const auto& [a, b] : pairs) groups.push_back({rank_of(a), rank_of(b)});
 }
 
-// A point that cannot be measured at all has one failure row, in its table. Where ranks stop responding, the
-// pairs that are left are measured again.
+// Skips a point that cannot be measured: report_tables() writes its one failure row. When ranks stop
+// responding, measures the remaining pairs again.
 void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs pairs) {
   if (point_failure(parts_, *table.open, point)) return;
   for (;;) {
@@ -204,8 +204,7 @@ void Sweeps::mark_lost(const UnresponsiveRanks& lost) {
   }
 }
 
-// A pair has the counters of its own hosts only: with the counters of all hosts in each pair, a round would
-// have N * N values.
+// A pair has the counters of its own hosts only. With those of all hosts, a round would have N * N values.
 std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) const {
   std::vector<std::vector<int>> readers;
   if (!reports()) return readers;
@@ -248,7 +247,7 @@ void Sweeps::report(const SweepTable& table, const Measurement& measurement, int
   parts_.reporter.pairs(table.plan.table, samples);
 }
 
-// A hub's time counts all its pairs together.
+// The time of a hub (endpoint a) covers all its pairs, so the time of the other endpoint counts.
 PairSample Sweeps::sample_of(const Row& row, EndpointPair pair) const {
   const bool a_is_slower = row.slowest.rank == rank_of(pair.a);
   PairSample sample{.place = {.pair = pair},
@@ -274,8 +273,8 @@ bool Sweeps::must_end() {
   }
 }
 
-// Called by another thread while rank 0, and therefore every rank, waits for the partner of rank 0: what is
-// under way is passed by value.
+// Called by the watch thread while rank 0 waits for its partner, and every other rank therefore waits too.
+// The point that is measured is passed by value.
 void Sweeps::report_rest(const SweepTable& table, std::int64_t bytes, int round,
                          const std::optional<EndpointPair>& pair) {
   if (pair) {
@@ -305,7 +304,7 @@ void Sweeps::report_tables() {
   }
 }
 
-// The endpoint of this rank; -1: it is none.
+// The endpoint of this rank, or -1 if it has none.
 int Sweeps::endpoint() const {
   const auto position = std::ranges::lower_bound(fabric_.ranks, parts_.world.rank());
   const bool is_endpoint = position != fabric_.ranks.end() && *position == parts_.world.rank();
