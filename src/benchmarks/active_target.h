@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// The parts of a Spec that all transfers of IMB-EXT have.
+/// The Spec of a transfer of IMB-EXT.
 constexpr Spec fence_spec(std::string_view name, Kind kind, ExposedBuffer exposed) {
   return {.name = name,
           .kind = kind,
@@ -53,7 +53,7 @@ struct Bidir_Get : FencePair<Get, BothWays> {
   static constexpr Spec spec = fence_spec("Bidir_Get", Kind::single_transfer, Get::exposed);
 };
 
-/// Every process, rank 0 included, adds to the window of rank 0.
+/// Every process, including rank 0, adds its message to the window of rank 0.
 struct FencedAccumulate : FencePattern {
   using Move = AddTo;
   static bool updates(const GroupRank& e) { return e.rank == 0; }
@@ -72,7 +72,8 @@ struct FencedAccumulate : FencePattern {
   }
 };
 
-/// The displacement at which this rank's window begins. In a dynamic window it is the address of the memory.
+/// The displacement of the first byte of `memory` in this rank's window: 0, or in a dynamic window its
+/// address.
 template <class C>
 MPI_Aint base_of(const C& c, const void* memory) {
   return c.window_kind == WindowKind::dynamic ? reinterpret_cast<MPI_Aint>(memory) : 0;
@@ -98,8 +99,8 @@ struct MakeWindow : PatternBase {
   }
 };
 
-/// Attaches memory to a dynamic window and detaches it, on each process independently, all at once. No data
-/// is moved.
+/// Each process attaches memory to a dynamic window and detaches it. All processes do so at the same time,
+/// without synchronization. No data is moved.
 struct Attach_detach : PatternBase {
   static constexpr Spec spec{
       .name = "Attach_detach",

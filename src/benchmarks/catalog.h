@@ -1,5 +1,6 @@
-// Catalogs: the benchmarks of a component as an ordered list of types. `specs` does not need the loops, so
-// that every executable has the names of all components and compiles the loops of one.
+// A catalog lists the benchmarks of a component as types, in the order in which they run. `specs` does not
+// instantiate the loops. So every executable knows the benchmarks of all components, but compiles the loops
+// of one component only.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@ namespace openimb {
 template <class... Patterns>
 struct Catalog {
   static constexpr std::array<Spec, sizeof...(Patterns)> specs{Patterns::spec...};
-  /// Instantiates the loops of all benchmarks.
+  /// Instantiates the loops of all benchmarks of the catalog.
   template <template <class, class> class BatchType>
   static constexpr std::array<Entry, sizeof...(Patterns)> entries() {
     return {entry<Patterns, BatchType>()...};

@@ -1,6 +1,6 @@
-// Collective benchmarks and the barrier. Source: guide, "Collective Benchmarks"; Reduce_local and
-// Reduce_scatter_block: docs/methodology.md. If a step gets a request, it starts the nonblocking operation
-// (forms.h).
+// Collective benchmarks and the barrier. If a step gets a request, it starts the nonblocking operation
+// (forms.h). Source: guide, "Collective Benchmarks"; docs/methodology.md for Reduce_local and
+// Reduce_scatter_block.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ struct Bcast : PatternBase {
   static Expected expects(const GroupRank& e) { return message_of(e, e.root); }
 };
 
-/// What an allgather delivers. In place, the message of a rank already lies where the operation puts it.
+/// The contents of the receive buffer after an allgather. In place, the input of a rank lies where the result
+/// has it.
 inline Expected gathered(const GroupRank& e) {
   Expected all = message_of_each(e, 0);
   for (Piece& piece : all) {
@@ -51,7 +52,7 @@ struct Allgatherv : PatternBase {
   static Expected expects(const GroupRank& e) { return gathered(e); }
 };
 
-/// What a scatter delivers: the message for this rank in the root's buffer.
+/// The contents of the receive buffer after a scatter: this rank's part of the root's send buffer.
 inline Expected part_of_root(const GroupRank& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
 
 struct Scatter : PatternBase {
@@ -78,7 +79,7 @@ struct Scatterv : PatternBase {
   static Expected expects(const GroupRank& e) { return part_of_root(e); }
 };
 
-/// What a gather delivers: all messages at the root, nothing elsewhere.
+/// The contents of the receive buffer after a gather: all messages at the root, nothing on other ranks.
 inline Expected gathered_at_root(const GroupRank& e) {
   return e.rank == e.root ? message_of_each(e, 0) : Expected{};
 }
@@ -199,7 +200,7 @@ struct Scan : PatternBase {
   static Expected expects(const GroupRank& e) { return sum_of_first(e.rank + 1, 0, e.elements); }
 };
 
-/// Rank r's result is the sum over ranks 0 to r - 1; rank 0 has none.
+/// Rank r's result is the sum over ranks 0 to r - 1. Rank 0 has no result.
 struct Exscan : PatternBase {
   static constexpr Spec spec{
       .name = "Exscan", .reduction = true, .in_place = InPlace::everywhere, .in_default_list = false};
@@ -212,7 +213,8 @@ struct Exscan : PatternBase {
   }
 };
 
-/// The arguments of MPI_Alltoallw for each rank: the type of its message, and the displacement in bytes.
+/// The array arguments of MPI_Alltoallw: for each rank, the type of its message and its displacement in
+/// bytes.
 template <class Count>
 struct TypesPerRank {
   std::vector<MPI_Datatype> types;
@@ -225,7 +227,7 @@ struct TypesPerRank {
   View view() const { return {types.data(), at.data()}; }
 };
 
-/// Alltoallv with a data type for each rank; all are equal.
+/// Alltoallv with one data type per rank. All types are equal.
 struct Alltoallw : PatternBase {
   static constexpr Spec spec{.name = "Alltoallw",
                              .send = Messages::per_rank,

@@ -1,5 +1,5 @@
-// A component with its benchmarks, which makes up an executable; and the names and specs of all components,
-// for -list, -help and suggestions. components.txt lists them.
+// Components. An executable runs the benchmarks of one component, and knows the names and Specs of all
+// components for -list, -help and suggestions. components.txt lists the components.
 #pragma once
 
 #include <span>
@@ -10,20 +10,21 @@
 
 namespace openimb {
 
+/// A component whose loops are compiled.
 struct Component {
   const ComponentList& list;
   std::span<const Entry> entries;  ///< parallel to list.benchmarks
 };
 
-/// Each is defined in src/benchmarks/<component>.cpp.
+/// Declares a function per component. Each is defined in src/benchmarks/<component>.cpp.
 #define OPENIMB_FOR_COMPONENT(name, Catalog) const Component& name();
 #include "benchmarks/components.inc"
 #undef OPENIMB_FOR_COMPONENT
 
-/// In the order of -list.
+/// All components, in the order of -list.
 std::span<const ComponentList> all_components();
 
-/// The component of this name, which must be one of them.
+/// The component with this name, which must exist.
 const ComponentList& component_list(std::string_view name);
 
 }  // namespace openimb

@@ -1,5 +1,5 @@
-// The time to create and free a communicator or a session. There is no message, so the table has one row.
-// Source: MPI 4.0, sections 7.4.2 and 11.3.
+// Benchmarks that create and free a communicator or a session. They have no message, so the table has one
+// row. Source: MPI 4.0, sections 7.4.2 and 11.3.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// The parts of a Spec that these benchmarks have. `name` is also the name of the call.
+/// The Spec of these benchmarks. `name` is also the name of the call.
 constexpr Spec creation_spec(std::string_view name, std::string_view measures,
                              std::string_view unavailable = {}) {
   return {.name = name,
@@ -54,7 +54,7 @@ struct Comm_split : PatternBase {
   static Expected expects(const GroupRank&) { return {}; }
 };
 
-/// Creates a session in addition to what MPI_Init initialized.
+/// Creates a session. MPI_Init has run before, so MPI is already initialized.
 struct Session_init : PatternBase {
   static constexpr Spec spec = creation_spec(
       "Session_init",

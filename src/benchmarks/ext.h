@@ -1,4 +1,5 @@
-// IMB-EXT. The order follows the reference outputs; benchmarks off by default follow related ones.
+// The catalog of IMB-EXT, in the order of the reference outputs. A benchmark that is off by default comes
+// after a related one.
 #pragma once
 
 #include "benchmarks/active_target.h"

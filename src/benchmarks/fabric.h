@@ -1,5 +1,5 @@
-// IMB-FABRIC: pairs of endpoints, with different partners in each round. A hub has all other endpoints as
-// partners at once, and its messages to all of them are in flight together.
+// IMB-FABRIC: pairs of endpoints communicate, with different partners in each round. A hub has all other
+// endpoints as partners at once, and its messages to all of them are in flight together.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace openimb {
 
-/// The partners with which this rank exchanges the messages of a repetition.
+/// The messages of this rank in one repetition: their partners and their requests.
 class RoundMessages {
  public:
   struct View {
     const int* partners = nullptr;  ///< the partner of each message
     MPI_Request* requests = nullptr;
-    int count = 0;             ///< number of messages one way
-    bool sends_first = false;  ///< this rank, not its partners
+    int count = 0;             ///< number of messages in one direction
+    bool sends_first = false;  ///< this rank sends before it receives
   };
   RoundMessages(const GroupRank& e, int in_flight) {
     if (e.round_partners == nullptr) return;
@@ -61,7 +61,7 @@ struct RoundPattern : PatternBase {
   static auto prepare(const C& c, const IterationPlan&) {
     return RoundMessages(*c.me, c.in_flight);
   }
-  /// The partner of a rank that has one: what a hub receives is not checked.
+  /// The partner of a rank that is no hub. -check does not look at the messages that a hub receives.
   static int partner_of(const GroupRank& e) { return e.round_partners->partners.front(); }
 
   template <class C>

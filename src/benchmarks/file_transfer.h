@@ -1,7 +1,7 @@
-// IMB-IO: each process writes or reads its share of an I/O portion. A template has three parameters: the
-// operation (write, read), the position in the file (individual pointer, offset, shared pointer), and the
-// processes that transfer. The entries of the catalog are in io.h. Source: guide, "IMB-IO Blocking
-// Benchmarks", "IMB-IO Non-blocking Benchmarks".
+// IMB-IO: each process writes or reads its share of an I/O portion. The template parameters of a benchmark
+// are the operation (write, read), the position in the file (individual pointer, offset, shared pointer), and
+// the processes that transfer. io.h has the catalog. Source: guide, "IMB-IO Blocking Benchmarks", "IMB-IO
+// Non-blocking Benchmarks".
 #pragma once
 
 #include "engine/file_batch.h"
@@ -43,8 +43,9 @@ struct Read {
   }
 };
 
-/// The position in the file, as at the end of the guide's names: Indv, Expl, Shared. Priv is Indv in a file
-/// of each process.
+/// How a call gets its position in the file. The names are the ends of the guide's names: individual pointer
+/// (Indv), explicit offset (Expl), shared pointer (Shared). Priv has an individual pointer, and each process
+/// has its own file.
 struct Indv {
   static constexpr FilePointer pointer = FilePointer::individual;
   static constexpr bool own_file = false;
@@ -69,7 +70,8 @@ struct Priv {
   using One = call::IndividualPointerCalls;
 };
 
-/// The processes that transfer, as at the beginning of the guide's names: S_, P_, C_.
+/// Which processes transfer, and how. These are the beginnings of the guide's names: S_ (one process), P_
+/// (all processes, independent calls), C_ (all processes, collective calls).
 struct Single {
   static constexpr Kind kind = Kind::single_transfer;
   template <class Pointer>
@@ -101,7 +103,8 @@ constexpr Spec file_transfer(std::string_view name, Aggregation aggregation) {
           .needs = "File_open"};
 }
 
-/// The calls of a blocking benchmark and of its nonblocking form, whose t_pure is the time of `step`.
+/// The calls of a blocking benchmark (`step`) and of its nonblocking form (`post`, `finish`). The time of
+/// `step` is the t_pure of the nonblocking form.
 template <class Action, class Way>
 struct FileCalls : PatternBase {
   template <class C>
@@ -118,8 +121,8 @@ struct FileCalls : PatternBase {
   }
 };
 
-/// A blocking benchmark. Reads have nothing to complete, so they have one table, with the mode that the
-/// reference outputs show.
+/// A blocking benchmark. A read leaves nothing to complete, so it has only one table; the reference outputs
+/// call its mode aggregate.
 template <Label name, class Who, class Action, class Pointer>
 struct BlockingFile : PatternBase {
   using Loop = FileCalls<Action, typename Who::template Way<Pointer>>;
@@ -128,6 +131,7 @@ struct BlockingFile : PatternBase {
       Action::use == FileUse::write ? Aggregation::aggregate_first : Aggregation::aggregate_only);
 };
 
+/// A nonblocking benchmark. It computes between start and wait.
 template <Label name, class Who, class Action, class Pointer>
 struct NonblockingFile : PatternBase {
   using Loop = FileCalls<Action, typename Who::template Way<Pointer>>;
@@ -139,7 +143,7 @@ struct NonblockingFile : PatternBase {
   }();
 };
 
-/// Opens and closes a file. Each process writes one byte, the negligible action of the guide.
+/// Opens and closes a file. Each process also writes one byte; the guide calls this a negligible action.
 struct Open_Close : PatternBase {
   static constexpr Spec spec{.name = "Open_Close",
                              .kind = Kind::synchronization,
@@ -148,13 +152,14 @@ struct Open_Close : PatternBase {
                              .access = Access::file,
                              .file = {.use = FileUse::open},
                              .needs = "File_open"};
-  /// The error is kept, as the time of an open that fails must not count.
+  /// Keeps errors, because the time of an open that fails must not count.
   template <class C>
   static void step(const C& c, const Iteration&) {
     MPI_File file = MPI_FILE_NULL;
     c.errors->keep(MPI_File_open(c.comm, c.name, C::mode, c.info, &file));
     if (file == MPI_FILE_NULL) {
-      c.errors->opened_by_all(false);  // does not return where others go on to MPI_File_close
+      c.errors->opened_by_all(
+          false);  // aborts if other ranks have the file open: their MPI_File_close would hang
       return;
     }
     c.errors->keep(MPI_File_write_at(file, c.rank, c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE));

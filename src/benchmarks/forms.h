@@ -1,6 +1,6 @@
-// Forms of benchmarks, which are lines in catalogs, as Nonblocking<"Iscan", Scan>. Batches are compiled for
-// the `Implementation` of a form. Its type has no name as an argument: that would be in every symbol and in
-// the run-time type information.
+// Forms that make a benchmark from another one, for catalogs: Nonblocking<"Iscan", Scan>. Batches are
+// compiled for the `Implementation` of a form. Its type does not have the name as a template argument,
+// because the name would then be in every symbol and in the run-time type information.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace openimb {
 
-/// The type for which the batches of a line in a catalog are compiled: its Implementation, or the benchmark
+/// The type for which the batches of a catalog entry are compiled: its Implementation, or the benchmark
 /// itself.
 template <class Pattern>
 struct BatchPattern {
@@ -25,7 +25,7 @@ struct BatchPattern<Pattern> {
   using Type = typename Pattern::Implementation;
 };
 
-/// The benchmark runs only if it is named.
+/// A benchmark that runs only if the command line names it.
 template <class Pattern>
 struct OffByDefault {
   using Implementation = typename BatchPattern<Pattern>::Type;
@@ -39,6 +39,7 @@ struct AlsoNamed {
   static constexpr Spec spec = also_named(name.view(), Pattern::spec);
 };
 
+/// The loop of a nonblocking collective. `post` starts it; `step` starts it and waits.
 template <class Blocking>
 struct StartAndWait : PatternBase {
   template <class C, class... ViewAndRequest>
@@ -67,8 +68,8 @@ struct NonblockingForm : Blocking {
   static constexpr Spec spec = overlap_spec(Blocking::spec);
 };
 
-/// A blocking collective as a nonblocking one: its start and the wait for it. The engine computes in between.
-/// `name` is also the name of the call. Source: guide, "IMB-NBC Benchmarks".
+/// The nonblocking form of a blocking collective. The engine computes between start and wait. `name` is also
+/// the name of the call. Source: guide, "IMB-NBC Benchmarks".
 template <Label name, class Blocking>
 struct Nonblocking {
   using Implementation = NonblockingForm<Blocking>;
@@ -91,7 +92,7 @@ struct PureForm : Overlapping {
   static constexpr Spec spec = pure_spec(Overlapping::spec);
 };
 
-/// A form that measures overlap, without computation.
+/// A nonblocking or persistent form without computation between start and wait.
 template <Label name, class Overlapping>
 struct Pure {
   using Implementation = PureForm<typename Overlapping::Implementation>;
@@ -133,8 +134,9 @@ struct PersistentForm : Blocking {
   }
 };
 
-/// A blocking collective as a persistent one: requests are made once for a point. The engine computes between
-/// start and wait. A request has one root, which is rank 0. Source: MPI 4.0, section 6.13.
+/// The persistent form of a blocking collective. Its requests are created once for a point. The engine
+/// computes between start and wait. A request cannot change its root, so the root is rank 0. Source: MPI 4.0,
+/// section 6.13.
 template <Label name, class Blocking>
 struct Persistent {
   using Implementation = PersistentForm<Blocking>;
@@ -152,6 +154,7 @@ struct Persistent {
   }();
 };
 
+/// The loop of a request-based transfer.
 template <class Move>
 struct TransferAndWait : PatternBase {
   template <class C>
@@ -174,9 +177,9 @@ struct RequestForm : Pattern {
   }();
 };
 
-/// A one-sided transfer of rank 0 with a request, and the wait for it. The wait completes the transfer at the
-/// origin, as MPI_Win_flush_local does; it is complete at the target when the lock around the batch is
-/// released. `name` is also the name of the call. Source: MPI 4.1, section 12.3.5.
+/// The request-based form of a one-sided transfer by rank 0: MPI_Rput and others, then MPI_Wait. The wait
+/// completes the transfer at the origin, as MPI_Win_flush_local does. At the target it is complete when the
+/// lock around the batch is released. `name` is also the name of the call. Source: MPI 4.1, section 12.3.5.
 template <Label name, class Pattern>
 struct RequestBased {
   using Implementation = RequestForm<Pattern>;
@@ -207,7 +210,7 @@ struct ThreadedForm : Pattern {
   static constexpr Spec spec = threaded_spec(Pattern::spec);
 };
 
-/// The threaded form of a single transfer runs on many pairs of processes at once.
+/// The threaded form of a single transfer. It runs on many pairs of processes at once.
 template <class Pattern>
   requires(Pattern::spec.kind == Kind::single_transfer)
 struct ThreadedForm<Pattern> : Pattern {
@@ -218,8 +221,8 @@ struct ThreadedForm<Pattern> : Pattern {
   static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
-/// Several threads of each process run the benchmark's loop. Each communicates with the same thread of other
-/// processes.
+/// The threaded form of a benchmark: several threads of each process run its loop. Thread i communicates with
+/// thread i of other processes.
 template <Label name, class Pattern>
 struct Threaded {
   using Implementation = ThreadedForm<Pattern>;

@@ -1,4 +1,4 @@
-// IMB-IO. The order follows the reference outputs.
+// The catalog of IMB-IO, in the order of the reference outputs.
 #pragma once
 
 #include "benchmarks/catalog.h"

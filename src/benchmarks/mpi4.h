@@ -1,5 +1,5 @@
-// IMB-MPI4. The order follows the reference outputs; each pure form, off by default, follows the form with
-// overlap, and benchmarks that IMB does not have follow those that it has.
+// The catalog of IMB-MPI4, in the order of the reference outputs. Each pure form is off by default and comes
+// after the form with overlap. Benchmarks that IMB does not have come last.
 #pragma once
 
 #include "benchmarks/catalog.h"

@@ -1,4 +1,4 @@
-// IMB-MT: benchmarks of IMB-MPI1 that several threads of each process run. They run in the order of the
+// The catalog of IMB-MT: benchmarks of IMB-MPI1 that several threads of each process run, in the order of the
 // reference outputs. Benchmarks that IMB 2021 has but does not build are off by default. Source: public user
 // guide of IMB 2021, "Multithreaded MPI-1 Benchmarks".
 #pragma once

@@ -1,5 +1,5 @@
-// IMB-NBC. The order follows the reference outputs; each pure form, off by default, follows the form with
-// overlap.
+// The catalog of IMB-NBC, in the order of the reference outputs. Each pure form is off by default and comes
+// after the form with overlap.
 #pragma once
 
 #include "benchmarks/catalog.h"

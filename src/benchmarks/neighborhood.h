@@ -1,5 +1,5 @@
-// Neighborhood collectives, on a periodic grid of two dimensions or another topology (-topo). If a step gets
-// a request, it starts the nonblocking operation (forms.h). Source: MPI 4.1, sections 8.5 to 8.7.
+// Neighborhood collectives on a two-dimensional periodic grid or another topology (-topo). If a step gets a
+// request, it starts the nonblocking operation (forms.h). Source: MPI 4.1, sections 8.5 to 8.7.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace openimb {
 
-/// The parts of a Spec that these benchmarks have. Several neighbors of a rank may be the same rank. `name`
-/// is also the name of the call.
+/// The Spec of these benchmarks. Several neighbors of a rank may be the same rank. `name` is also the name of
+/// the call.
 constexpr Spec topology_spec(std::string_view name, Messages send,
                              Displacements displacements = Displacements::none) {
   return {.name = name,
@@ -32,7 +32,7 @@ struct TopologyPattern : PatternBase {
   }
 };
 
-/// The same, with the arguments of vector calls for each neighbor. All messages have the same length.
+/// A TopologyPattern that also owns the array arguments of vector calls. All messages have the same length.
 struct TopologyVectorPattern : PatternBase {
   template <class C>
   static auto prepare(const C& c, const IterationPlan&) {
@@ -65,7 +65,7 @@ struct Neighbor_allgatherv : TopologyVectorPattern {
   static Expected expects(const GroupRank& e) { return Neighbor_allgather::expects(e); }
 };
 
-/// Delivers the block that each neighbor sends to this rank.
+/// Each rank sends a different block to each neighbor.
 struct Neighbor_alltoall : TopologyPattern {
   static constexpr Spec spec = topology_spec("Neighbor_alltoall", Messages::per_neighbor);
   template <class C, class... Request>

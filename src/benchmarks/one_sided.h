@@ -1,6 +1,6 @@
-// The parts of the one-sided benchmarks of IMB-EXT and IMB-RMA: the transfers, and their targets. Transfers
-// go to disjoint places, as concurrent transfers to the same bytes have no defined result (MPI 3.1, section
-// 11.7) and could not be checked. Source: guide, "MPI-2 Benchmarks", "IMB-RMA Benchmarks".
+// Building blocks of the one-sided benchmarks of IMB-EXT and IMB-RMA: transfers, origins and targets.
+// Concurrent transfers go to disjoint memory, because transfers to the same bytes have no defined result that
+// -check could compare (MPI 3.1, section 11.7). Source: guide, "MPI-2 Benchmarks", "IMB-RMA Benchmarks".
 #pragma once
 
 #include "engine/pattern.h"
@@ -8,15 +8,16 @@
 
 namespace openimb {
 
-/// Displacement of message number `message` of this repetition in a window that begins at `base`.
+/// Displacement of message number `message` of this repetition in a window. `base`: displacement at which the
+/// window begins.
 template <class C>
 MPI_Aint place_at(const C& c, const Iteration& it, MPI_Aint base, int message) {
   return base + it.remote + message * c.message_stride;
 }
 
-/// Transfers message `from` of the send buffer to message `to` of the target's receive buffer. `base`:
-/// displacement at which the target's window begins. If `move` gets a request, it starts a transfer with a
-/// request (forms.h).
+/// Puts message `from` of the send buffer into message `to` of the target's receive buffer. `base`:
+/// displacement at which the target's window begins. If `move` gets a request, it makes the request-based
+/// call (forms.h).
 struct Put {
   static constexpr ExposedBuffer exposed = ExposedBuffer::receive;
   template <class C, class... Request>
@@ -27,7 +28,7 @@ struct Put {
   }
 };
 
-/// Transfers message `from` of the target's send buffer to message `to` of the receive buffer.
+/// Gets message `from` of the target's send buffer into message `to` of the receive buffer.
 struct Get {
   static constexpr ExposedBuffer exposed = ExposedBuffer::send;
   template <class C, class... Request>
@@ -48,7 +49,7 @@ struct AddTo {
   }
 };
 
-/// The origins of transfers between ranks 0 and 1: rank 0 only, or both.
+/// The origins of transfers between ranks 0 and 1. OneWay: rank 0. BothWays: both.
 struct OneWay {
   static bool is_origin(int rank) { return rank == 0; }
 };
@@ -56,7 +57,7 @@ struct BothWays {
   static bool is_origin(int) { return true; }
 };
 
-/// The traffic of a pair: one message, from one rank to the other or both ways.
+/// The one-sided transfers between ranks 0 and 1: one message per origin.
 template <class Ways>
 Traffic traffic_of_pair(const GroupRank& e) {
   const int other = 1 - e.rank;
@@ -66,14 +67,15 @@ Traffic traffic_of_pair(const GroupRank& e) {
   return traffic;
 }
 
-/// The traffic from every rank, including rank 0, to rank 0.
+/// The one-sided transfers from every rank, including rank 0, to rank 0.
 inline Traffic traffic_to_root(const GroupRank& e) {
   Traffic traffic{.transfers = {{.target = 0}}, .origins = {}};
   for (int rank = 0; e.rank == 0 && rank < e.ranks; ++rank) traffic.origins.push_back(rank);
   return traffic;
 }
 
-/// What the transfers of a pair deliver: a put at the peer of the origin, a get at the origin.
+/// The contents of the receive buffer after the transfers of a pair. A put delivers at the target, a get at
+/// the origin.
 template <class Move, class Ways>
 Expected moved_by_pair(const GroupRank& e) {
   const int origin = Move::exposed == ExposedBuffer::receive ? 1 - e.rank : e.rank;

@@ -1,5 +1,5 @@
-// IMB-P2P. The order follows the reference outputs; benchmarks that IMB does not have, off by default,
-// follow.
+// The catalog of IMB-P2P, in the order of the reference outputs. Benchmarks that IMB-P2P 2021 does not have
+// are off by default and come last.
 #pragma once
 
 #include "benchmarks/catalog.h"

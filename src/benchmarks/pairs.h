@@ -1,7 +1,6 @@
 // Pairs of processes that communicate at the same time: fixed pairs, and pairs drawn at random for each
-// repetition.
-// Source: public user guide of IMB 2021, "IMB-P2P Benchmarks", for the calls; docs/methodology.md for the
-// figures.
+// repetition. Source: public user guide of IMB 2021, "IMB-P2P Benchmarks", for the calls; docs/methodology.md
+// for the figures.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +15,8 @@
 
 namespace openimb {
 
-/// The spec of a benchmark of all processes. `sent`: messages that each process sends in the time shown, on
-/// average.
+/// The Spec of a benchmark in which all processes transfer. `sent`: messages that each process sends in the
+/// time shown, on average.
 constexpr Spec all_processes_spec(std::string_view name, double sent) {
   return {.name = name,
           .kind = Kind::parallel_transfer,
@@ -44,8 +43,8 @@ void exchange(const C& c, const Iteration& it, int to, int from) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/// Rank i of the first half is paired with rank i of the second half. With an odd number the last rank is
-/// idle.
+/// PingPong between rank i of the first half and rank i of the second half. With an odd number of ranks, the
+/// last rank is idle.
 struct PairsPingPong : PairsInFlight {
   static constexpr Spec spec = [] {
     Spec spec = all_pairs_spec("PingPong", 0.5);
@@ -77,7 +76,7 @@ struct PairsPingPing : PairsInFlight {
 /// The partner of this process in a round.
 struct Partner {
   int rank = 0;
-  bool sends_first = false;  ///< this process, not the partner
+  bool sends_first = false;  ///< this process sends first, not the partner
 };
 inline Partner partner_in(const GroupRank& e, int round) {
   const int count = e.ranks / 2 * 2;
@@ -87,7 +86,7 @@ inline Partner partner_in(const GroupRank& e, int round) {
   return {order[at ^ 1], at % 2 == 0};
 }
 
-/// The processes that this one sends to and receives from in a round.
+/// The processes to which this process sends and from which it receives in a round.
 struct Neighbors {
   int to = 0;
   int from = 0;
@@ -98,8 +97,9 @@ inline Neighbors neighbors_in(const GroupRank& e, int round) {
           static_cast<int>(std::ranges::find(next, e.rank) - next.begin())};
 }
 
-/// The partners of all rounds, drawn before the clock starts. They are kept for the launch, as passes prepare
-/// a benchmark again for each sample, and at 1,000 ranks a draw takes longer than a sample.
+/// The partners of all rounds, drawn before the clock starts. The table keeps them for the whole launch,
+/// because passes prepare a benchmark again for each sample, and at 1,000 ranks a draw takes longer than a
+/// sample.
 template <class Of>
 class PartnerTable {
  public:
@@ -124,7 +124,7 @@ struct RandomPairs : PatternBase {
   }
 };
 
-/// Each pair transfers one message, from one process to the other.
+/// In each random pair, one process sends one message to the other.
 struct Unirandom : RandomPairs {
   static constexpr Spec spec = random_partner_spec(all_pairs_spec("Unirandom", 0.5));
   template <class C>
@@ -142,7 +142,7 @@ struct Unirandom : RandomPairs {
   }
 };
 
-/// Each pair transfers one message each way.
+/// In each random pair, both processes send one message.
 struct Birandom : RandomPairs {
   static constexpr Spec spec = random_partner_spec(all_pairs_spec("Birandom", 1));
   template <class C>
@@ -167,8 +167,8 @@ struct Corandom : PatternBase {
   static Expected expects(const GroupRank& e) { return message_of(e, neighbors_in(e, e.root).from); }
 };
 
-/// In a ring, every process sends its buffer to its right neighbor and replaces the contents with the left
-/// neighbor's.
+/// In a ring, every process sends its buffer to its right neighbor, and the message of its left neighbor
+/// replaces the contents.
 struct SendRecv_Replace : PatternBase {
   static constexpr Spec spec = [] {
     Spec spec = all_processes_spec("SendRecv_Replace", 1);

@@ -18,7 +18,7 @@ struct Sendrecv : PatternBase {
   static Expected expects(const GroupRank& e) { return message_of(e, e.left()); }
 };
 
-// With two processes both neighbors are the same rank: tags keep the directions apart.
+// Tags of the two directions. With two processes, both neighbors are the same rank.
 inline constexpr int to_left = 1, to_right = 2;
 
 template <SendMode mode, class C>
@@ -49,7 +49,7 @@ struct Exchange : PatternBase {
 };
 
 /// Pairs of ranks. The distance between partners is -stride, by default half of the number of ranks. The
-/// lower rank leads. A rank without a partner is idle.
+/// lower rank of a pair is the first. A rank without a partner is idle.
 struct Pairs : PatternBase {
   static int distance(const GroupRank& e) { return e.stride > 0 ? e.stride : std::max(1, e.ranks / 2); }
   static bool is_first_of_pair(const GroupRank& e) { return e.rank / distance(e) % 2 == 0; }
@@ -59,8 +59,8 @@ struct Pairs : PatternBase {
   static bool takes_part(const GroupRank& e) { return peer_of(e) < e.ranks; }
 };
 
-/// A repetition has many messages in flight. All are sent from one buffer. Each is received into separate
-/// memory, as pending receives must not share any. Source: MPI 4.1, section 3.7.
+/// Pairs that have many messages in flight in a repetition. All are sent from one buffer. Each is received
+/// into its own memory, because pending receives must not share memory. Source: MPI 4.1, section 3.7.
 struct PairsInFlight : Pairs {
   template <SendMode mode = SendMode::standard, class C>
   static void start_sends(const C& c, const Iteration& it, MPI_Request* requests) {

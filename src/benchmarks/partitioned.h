@@ -1,5 +1,5 @@
-// Partitioned communication: a message consists of parts (partitions), each of which may be sent when it is
-// ready. Source: MPI 4.0, chapter 4.
+// Partitioned communication: a message consists of parts (partitions), and MPI may send each part as soon as
+// it is marked ready. Source: MPI 4.0, chapter 4.
 #pragma once
 
 #include "benchmarks/persistent.h"
@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// The parts of a Spec that these benchmarks have.
+/// The Spec of a partitioned benchmark, made from the Spec `whole` of the benchmark with ordinary messages.
 constexpr Spec partitioned_spec(const Spec& whole, std::string_view name, int requests_per_slot) {
   Spec spec = persistent_spec(whole, name, requests_per_slot);
   spec.partitioned = true;
@@ -17,7 +17,7 @@ constexpr Spec partitioned_spec(const Spec& whole, std::string_view name, int re
   return spec;
 }
 
-/// Marks all parts of `messages` messages ready: one after the other, or by the threads of a team.
+/// Marks parts 0 to `parts` - 1 of `messages` messages ready, one after another or by the threads of a team.
 template <int messages, class C>
 void pready_all(const C& c, const MPI_Request* requests, int parts) {
   if constexpr (requires { c.marking; }) {
@@ -64,7 +64,7 @@ struct Partitioned_PingPong : PatternBase {
   static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
-/// The calls before and after the computation that delays the last part of a message.
+/// The calls before (`post`) and after (`finish`) the computation, which delays the last part of a message.
 struct LatePart : Partitioned_PingPong {
   template <class C>
   static void post(const C& c, const Iteration& it, PartitionedRequests<2>::View view, MPI_Request* send) {
@@ -84,8 +84,8 @@ struct LatePart : Partitioned_PingPong {
   }
 };
 
-/// Partitioned_PingPong, with the last part late. The overlap is the transfer of the other parts during the
-/// computation.
+/// Partitioned_PingPong in which the last part is late. The overlap is the transfer of the other parts while
+/// the sender computes.
 struct Partitioned_overlap : LatePart {
   static constexpr Spec spec = [] {
     Spec spec = also_named("Partitioned_overlap", Partitioned_PingPong::spec);
@@ -95,7 +95,7 @@ struct Partitioned_overlap : LatePart {
   }();
 };
 
-/// The transfers of Exchange, as partitioned messages.
+/// Exchange with partitioned messages.
 struct Partitioned_Exchange : PatternBase {
   static constexpr Spec spec = partitioned_spec(Exchange::spec, "Partitioned_Exchange", 4);
   template <class C>

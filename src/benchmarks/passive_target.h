@@ -1,12 +1,12 @@
-// IMB-RMA: one-sided transfers that the origin completes alone, within a lock that is held around the batch.
-// Targets wait in a barrier, unless they are also origins. Source: guide, "IMB-RMA Benchmarks".
+// IMB-RMA: one-sided transfers that the origin completes without the target. The origin holds a lock during
+// the batch. Targets wait in a barrier, unless they are also origins. Source: guide, "IMB-RMA Benchmarks".
 #pragma once
 
 #include "benchmarks/one_sided.h"
 
 namespace openimb {
 
-/// The parts of a Spec that all of IMB-RMA has.
+/// The Spec of a benchmark of IMB-RMA.
 constexpr Spec passive_spec(std::string_view name, Kind kind, ExposedBuffer exposed) {
   return {.name = name,
           .kind = kind,
@@ -14,7 +14,7 @@ constexpr Spec passive_spec(std::string_view name, Kind kind, ExposedBuffer expo
           .one_sided = {.exposed = exposed, .sync = SyncMode::flush}};
 }
 
-/// The spec of a benchmark of two processes that has both aggregate modes.
+/// The Spec of a benchmark with two processes that has both modes, aggregate and non-aggregate.
 constexpr Spec pair_spec(std::string_view name, ExposedBuffer exposed, bool in_default_list = true) {
   Spec spec = passive_spec(name, Kind::single_transfer, exposed);
   spec.aggregation = Aggregation::non_aggregate_first;
@@ -23,14 +23,15 @@ constexpr Spec pair_spec(std::string_view name, ExposedBuffer exposed, bool in_d
   return spec;
 }
 
-/// The spec of a benchmark that is by its name complete at the origin only: -sync_mode does not change it.
+/// The Spec of a benchmark that by definition completes at the origin only, so that -sync_mode cannot change
+/// it.
 constexpr Spec local_spec(Spec spec) {
   spec.one_sided.sync = SyncMode::flush_local;
   spec.one_sided.any_sync = false;
   return spec;
 }
 
-/// Where a flush completes transfers: also at the target, or at the origin only.
+/// Where a flush completes transfers: at origin and target, or at the origin only.
 struct TargetCompletion {
   static void flush(int target, MPI_Win win) { MPI_Win_flush(target, win); }
   static void flush_all(MPI_Win win) { MPI_Win_flush_all(win); }
@@ -106,9 +107,8 @@ struct Truly_passive_put : PassivePair<Put, OneWay> {
   }();
 };
 
-/// The origins of transfers with all other processes: one process, or every one. A put goes to the place of
-/// the origin's rank in the target's window; a get goes to the place of the target's rank in the receive
-/// buffer.
+/// The origins of transfers with all other processes. One: rank 0. Every: all ranks. If every rank puts, the
+/// target's window has one message per origin; a get has one message per target in the receive buffer.
 struct One {
   static constexpr Kind kind = Kind::multiple_transfer;
   static bool is_origin(int rank) { return rank == 0; }
@@ -257,7 +257,7 @@ constexpr Spec atomic_spec(std::string_view name) {
   return spec;
 }
 
-/// The spec of an atomic operation on one element.
+/// The Spec of an atomic operation on one element.
 constexpr Spec atomic_word_spec(std::string_view name) {
   Spec spec = atomic_spec(name);
   spec.one_sided.single_element = true;
@@ -265,7 +265,7 @@ constexpr Spec atomic_word_spec(std::string_view name) {
   return spec;
 }
 
-/// Rank 0 updates the memory of rank 1, and fetches the previous value into its receive buffer.
+/// Updates memory of the target, and fetches the previous contents into the receive buffer.
 struct FetchAndAdd {
   template <class C, class... Request>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
@@ -282,7 +282,7 @@ struct FetchAndOp {
     MPI_Fetch_and_op(it.send + from * c.message_stride, it.receive, c.type, target, at, c.op, c.win);
   }
 };
-/// The compare value is the next message of the send buffer.
+/// Compares the target's value with the next message of the send buffer.
 struct CompareAndSwap {
   template <class C>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to) {

@@ -1,5 +1,5 @@
-// Persistent point-to-point messages: requests are made once for a point; each repetition starts and
-// completes them. Source: MPI 4.0, section 3.9. Persistent collectives are in forms.h.
+// Persistent point-to-point messages. Requests are created once for a point, and each repetition starts and
+// completes them. forms.h has persistent collectives. Source: MPI 4.0, section 3.9.
 #pragma once
 
 #include "benchmarks/parallel_transfer.h"
@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// The Spec of a benchmark that makes its requests once for each slot, from the Spec with ordinary calls.
+/// The Spec of a persistent benchmark, made from the Spec of the benchmark with ordinary calls.
 constexpr Spec persistent_spec(Spec spec, std::string_view name, int requests_per_slot) {
   spec.requests_per_slot = requests_per_slot;
   spec.send_modes = {};
@@ -55,7 +55,7 @@ struct StartAllLoop : PatternBase {
   }
 };
 
-/// The transfer of Sendrecv, with persistent requests.
+/// Sendrecv with persistent requests.
 struct Sendrecv_persist : StartAllLoop<2> {
   static constexpr Spec spec = persistent_spec(Sendrecv::spec, "Sendrecv_persist", 2);
   template <class C>
@@ -71,7 +71,7 @@ struct Sendrecv_persist : StartAllLoop<2> {
   static Expected expects(const GroupRank& e) { return Sendrecv::expects(e); }
 };
 
-/// The transfers of Exchange, with persistent requests.
+/// Exchange with persistent requests.
 struct Exchange_persist : StartAllLoop<4> {
   static constexpr Spec spec = persistent_spec(Exchange::spec, "Exchange_persist", 4);
   template <class C>

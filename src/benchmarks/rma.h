@@ -1,4 +1,5 @@
-// IMB-RMA. The order follows the reference outputs; benchmarks off by default follow related ones.
+// The catalog of IMB-RMA, in the order of the reference outputs. A benchmark that is off by default comes
+// after a related one.
 #pragma once
 
 #include "benchmarks/catalog.h"

@@ -5,8 +5,9 @@
 
 namespace openimb {
 
-/// Rank 0 moves bytes to or from rank 1's part of shared memory by loads and stores; MPI_Win_sync orders them
-/// with the loads and stores of other processes. Source: MPI 4.1, sections 12.2.3 and 12.7.
+/// The Spec of a benchmark in which rank 0 copies bytes to or from rank 1's part of shared memory.
+/// MPI_Win_sync orders these loads and stores with those of other processes. Source: MPI 4.1, sections 12.2.3
+/// and 12.7.
 constexpr Spec shared_memory_spec(std::string_view name, ExposedBuffer exposed, std::string_view measures) {
   Spec spec = passive_spec(name, Kind::single_transfer, exposed);
   spec.one_sided.sync = SyncMode::standard;

@@ -1,4 +1,4 @@
-// Single transfer benchmarks: two processes. Source: guide, "Single Transfer Benchmarks".
+// Single transfer benchmarks, which use two processes. Source: guide, "Single Transfer Benchmarks".
 #pragma once
 
 #include "engine/pattern.h"
@@ -38,7 +38,8 @@ struct PingPongSpecificSource : PingPong {
   }
 };
 
-/// The receiver probes for a message (MPI_Mprobe) and receives that one. Source: MPI 3.1, section 3.8.2.
+/// PingPong in which the receiver probes for a message (MPI_Mprobe) and receives the matched one. Source: MPI
+/// 3.1, section 3.8.2.
 struct PingPong_mprobe : PatternBase {
   static constexpr Spec spec{.name = "PingPong_mprobe",
                              .kind = Kind::single_transfer,

@@ -1,5 +1,5 @@
-// Exchange with all neighbors in a periodic grid of the processes, as programs with domain decomposition do.
-// The grid is in model/torus.h.
+// Exchange of messages with all neighbors in a periodic grid of the processes, as in programs with domain
+// decomposition. model/torus.h has the grid.
 #pragma once
 
 #include <vector>
@@ -28,8 +28,8 @@ class StencilExchange {
   std::vector<MPI_Request> requests_;
 };
 
-/// Buffers hold a message for each neighbor, in the order of neighbors. A rank may be a neighbor more than
-/// once, so messages have tags: the number of the direction in which they go.
+/// Exchanges one message with each neighbor. The buffers hold the messages in the order of the neighbors. The
+/// tag of a message is the number of its direction, because a rank may be a neighbor more than once.
 struct StencilLoop : PatternBase {
   template <class C>
   static void step(const C& c, const Iteration& it, StencilExchange::View view) {
@@ -87,7 +87,7 @@ struct Stencil3D : TorusPattern<3> {
   static constexpr Spec spec = torus_spec("Stencil3D", 3);
 };
 
-/// -halo sets the dimensions, and whether processes also exchange across edges and corners.
+/// An exchange whose dimensions -halo sets; -halo also says if processes exchange across edges and corners.
 struct Halo : PatternBase {
   using Loop = StencilLoop;
   static constexpr Spec spec = [] {
@@ -105,7 +105,7 @@ struct Halo : PatternBase {
   static Expected expects(const GroupRank& e) { return expected_neighbors(e, e.stencil); }
 };
 
-/// Halo with the name and the lines of IMB-HALO.
+/// Halo under the name of IMB-HALO's benchmark, printed in IMB-HALO's lines.
 struct SimpleHalo : Halo {
   static constexpr Spec spec = [] {
     Spec spec = Halo::spec;

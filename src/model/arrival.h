@@ -24,15 +24,16 @@ struct Arrival {
   double width = 0;  ///< seconds
 };
 
-/// -arrival as given. `relative`: the width is in units of the time that the operation takes with even
-/// arrival.
+/// The value of -arrival. The width is in seconds or, if `relative`, a multiple of the time that the
+/// operation takes with even arrival.
 struct ArrivalChoice {
   ArrivalPattern pattern = ArrivalPattern::even;
   double width = 0;
   bool relative = false;
 };
 
-/// A number from 0 to 1, the same in every launch.
+/// A pseudorandom number in [0, 1). It depends on the repetition and the rank only, so every launch gets the
+/// same numbers.
 inline double random_share(std::int64_t repetition, int rank) {
   constexpr std::int64_t rounds = 1 << 30;
   SplitMix round_random = random_round(default_seed, static_cast<int>(repetition % rounds));
@@ -57,7 +58,7 @@ inline double delay_of(const Arrival& arrival, int rank, int ranks, std::int64_t
   return 0;
 }
 
-/// A row is given up after so many repetitions where fewer than half of them are valid.
+/// After `repetitions_to_give_up` repetitions, a row stops if fewer than half of them are valid.
 inline constexpr std::int64_t repetitions_to_give_up = 100;
 inline constexpr double least_valid_share = 0.5;
 constexpr bool too_few_valid(std::int64_t valid, std::int64_t of) {

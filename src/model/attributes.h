@@ -1,4 +1,4 @@
-// Attributes that compilers name differently. None changes what a program computes.
+// Attributes that compilers name differently. They do not change what a program computes.
 #pragma once
 
 #if defined(_MSC_VER) && !defined(__clang__)
@@ -8,10 +8,11 @@
 #define OPENIMB_WEAK
 #else
 #define OPENIMB_NOINLINE [[gnu::noinline]]
-/// Calls inside the function are inlined, as far as possible.
+/// Inlines all calls inside the function, as far as possible.
 #define OPENIMB_FLATTEN [[gnu::flatten]]
-/// The compiler compares arguments from number `first` on with the format, argument number `text`.
+/// Argument number `text` is a printf format. The compiler checks the arguments from number `first` on
+/// against it.
 #define OPENIMB_PRINTF(text, first) [[gnu::format(printf, text, first)]]
-/// A function that may be missing when the program is loaded; its address is null then (ELF).
+/// Marks a function that the loader may not find; its address is then null (ELF).
 #define OPENIMB_WEAK [[gnu::weak]]
 #endif

@@ -1,4 +1,4 @@
-// What a component is, apart from its benchmarks: names, standard settings, requirements, quirks of output.
+// Facts about a component (one executable): its names, default settings, requirements and output style.
 #pragma once
 
 #include <span>
@@ -10,16 +10,16 @@
 
 namespace openimb {
 
-/// Differences between the banners of the reference outputs that have no reason.
+/// Irregularities in the banners of IMB's reference outputs. We reproduce them because parsers rely on them.
 struct BannerQuirks {
-  bool blank_after_command = false;  ///< the calling sequence ends with a blank
-  bool blank_comments = false;       ///< so do the empty comment lines after the settings
-  bool blank_after_type = false;     ///< so does the line with the data type of reductions
+  bool blank_after_command = false;  ///< the line with the calling sequence ends with a blank
+  bool blank_comments = false;       ///< the empty comment lines after the settings end with a blank
+  bool blank_after_type = false;     ///< the line with the data type of reductions ends with a blank
 };
 
-/// How banners and table heads look. pairs (IMB-P2P) and threads (IMB-MT) have no blanks at the ends of
-/// lines. pairs orders the banner differently; tables of threads all have the same width and state the number
-/// of threads. rounds (IMB-FABRIC) is like pairs, with tables that IMB does not have.
+/// The style of banners and table heads. pairs (IMB-P2P) and threads (IMB-MT) have no blanks at the ends of
+/// lines. pairs orders the banner differently. In threads, all tables have the same width and state the
+/// number of threads. rounds (IMB-FABRIC) is like pairs, and has tables that IMB does not have.
 enum class OutputStyle { classic, pairs, threads, rounds };
 
 /// The name of the executable of a component.
@@ -29,7 +29,7 @@ struct ComponentFacts {
   std::string_view name;   ///< "MPI1"
   std::string_view title;  ///< "MPI-1 part", as in the banner
   Defaults defaults = {};
-  bool uses_files = false;  ///< creates files: needs a folder, free space and a guardian
+  bool uses_files = false;  ///< creates files, so it needs a folder, free space and a system::Guardian
   BannerQuirks quirks = {};
   OutputStyle style = OutputStyle::classic;
 };

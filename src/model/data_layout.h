@@ -11,8 +11,8 @@
 
 namespace openimb {
 
-/// The kinds of MPI's derived types: MPI_Type_vector, MPI_Type_indexed, MPI_Type_create_struct. Source: MPI
-/// 4.1, section 5.1.2.
+/// How elements are placed, named after the calls that make such derived types: MPI_Type_vector,
+/// MPI_Type_indexed, MPI_Type_create_struct. Source: MPI 4.1, section 5.1.2.
 enum class Placement { contiguous, vector, indexed, structure };
 template <>
 inline constexpr Names<4> names_of<Placement> = {"contiguous", "vector", "indexed", "struct"};
@@ -23,8 +23,8 @@ struct Block {
   std::int64_t count = 0;
 };
 
-/// A message is a sequence of periods, of which the last may be incomplete. A period has `elements` elements
-/// in its blocks and covers the memory of `extent` elements.
+/// The repeating part of a layout. A message is a sequence of periods; the last one may be incomplete. The
+/// blocks of a period have `elements` elements together. A period covers the memory of `extent` elements.
 struct Period {
   std::array<Block, 8> all{};
   int number = 0;
@@ -34,7 +34,8 @@ struct Period {
   constexpr const Block* begin() const { return all.data(); }
   constexpr const Block* end() const { return all.data() + number; }
 
-  /// Calls use(block, elements before it) for the blocks of the first `elements_left` elements.
+  /// Calls function(block, number of elements before it) for the blocks of the first `elements_left`
+  /// elements. The last block is cut if it has more.
   template <class Function>
   constexpr void for_each_block(std::int64_t elements_left, const Function& function) const {
     std::int64_t before = 0;
@@ -56,8 +57,8 @@ struct ExampleStruct {
 
 struct DataLayout {
   Placement placement = Placement::contiguous;
-  std::int64_t block = 1;   ///< of a vector: elements in a block
-  std::int64_t stride = 1;  ///< from the beginning of a block to the beginning of the next, in elements
+  std::int64_t block = 1;   ///< vector: elements in a block
+  std::int64_t stride = 1;  ///< vector: elements from the beginning of a block to the beginning of the next
   bool operator==(const DataLayout&) const = default;
 
   constexpr bool has_gaps() const { return placement != Placement::contiguous; }

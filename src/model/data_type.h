@@ -20,7 +20,7 @@ enum class Contiguity { base, base_vector, resized, resized_vector };
 template <>
 inline constexpr Names<4> names_of<Contiguity> = {"base", "base_vec", "resize", "resize_vec"};
 
-/// Name in the banner, size in bytes.
+/// `mpi`: name in the banner. `size`: bytes.
 struct DataTypeFacts {
   std::string_view mpi;
   int size;
@@ -31,9 +31,9 @@ inline constexpr DataTypeFacts data_type_facts[] = {
 };
 constexpr const DataTypeFacts& describe(DataType type) { return data_type_facts[static_cast<int>(type)]; }
 
-/// One base element: `size` is its bytes of data, `extent` the bytes from one element to the next where
-/// -layout leaves no gap between them. `layout`: how the elements of a message lie; only base elements have
-/// one.
+/// One element of a message. `size`: its bytes of data. `extent`: the bytes from one element to the next if
+/// -layout leaves no gap between them. `layout`: where the elements of a message lie; only Contiguity::base
+/// can have gaps.
 struct Element {
   DataType type = DataType::byte;
   Contiguity contiguity = Contiguity::base;

@@ -34,30 +34,31 @@ enum class Figure {
   messages_per_second
 };
 
-/// The unit decides the limits of a figure in records and how text shows it.
+/// The unit of a figure. It sets the figure's limits in records and its form in text.
 enum class Unit { seconds, percent, share, change, bytes_per_second, messages_per_second };
 template <>
 inline constexpr Names<6> names_of<Unit> = {"seconds", "percent",          "share",
                                             "change",  "bytes_per_second", "messages_per_second"};
 
-/// How passes combine a figure. median: of its values in the samples. derived: computed from the row's other
-/// figures. dropped: neither the row nor its samples have it. Alternating segments need no such rule: their
-/// times are combined before figures are computed.
+/// How the samples of several passes become one figure of the row. median: the median of the samples' values.
+/// derived: computed from the row's other figures. dropped: neither the row nor its samples have the figure.
+/// Alternating segments need no such rule, because their times are combined before figures are computed.
 enum class OverPasses { median, derived, dropped };
 template <>
 inline constexpr Names<3> names_of<OverPasses> = {"median", "derived", "dropped"};
 
-/// All that is known of a figure. Text, records, their schema, the medians of passes and the columns of `imb`
-/// derive from it.
+/// Everything known about a figure. Text, records, their schema, the medians of passes and the columns of
+/// `imb` derive from it.
 struct FigureInfo {
-  /// where_valid: of repetitions that begin at agreed times; a table without a valid one shows n/a.
+  /// always: in every row. where_measured: in rows whose benchmark or options measure it. where_valid:
+  /// measured in the valid repetitions of -sync_start clock; text shows n/a if no repetition was valid.
   enum Presence { always, where_measured, where_valid };
   Figure figure;
   std::string_view name;  ///< in records
   Unit unit;
   Presence presence;
   OverPasses passes;
-  std::string_view head;     ///< of its column; empty: in no table
+  std::string_view head;     ///< head of its column; empty: no table shows it
   std::string_view meaning;  ///< a sentence without its full stop, for the schema
 };
 
@@ -142,7 +143,7 @@ struct Column {
   std::string_view head;
 };
 
-/// A list for constants, of at most `most` values.
+/// A list of at most `most` values that can be a constant.
 template <class Value, std::size_t most>
 struct ShortList {
   constexpr ShortList(std::initializer_list<Value> given) {
@@ -154,26 +155,27 @@ struct ShortList {
   std::size_t count = 0;
 };
 
-/// What bytes_per_second and messages_per_second count; which of them a row has.
+/// What bytes_per_second and messages_per_second count, and which of the two a row has.
 enum class Rates {
   none,
-  per_process,    ///< messages into and out of one process (Spec::messages_per_process); bytes only
-  all_pairs,      ///< the same of all pairs, with all messages in flight
-  all_processes,  ///< what all processes send (Spec::sent)
-  per_message     ///< times count one message; lengths count all threads together
+  per_process,    ///< bytes into and out of one process (Spec::messages_per_process)
+  all_pairs,      ///< messages of all pairs (Spec::messages_per_process), counting all messages in flight
+  all_processes,  ///< messages that all processes send (Spec::sent)
+  per_message     ///< one message in the time shown; its length counts all threads together
 };
 
-/// How a benchmark is printed, and which of its figures have a precision.
+/// How a benchmark is printed, and which of its figures -precision applies to.
 struct TableFormat {
   ShortList<Column, 12> columns;  ///< after length and repetitions
-  /// In passes: the first one has the interval; the half width is the largest of all.
+  /// Figures whose confidence interval passes compute. The row shows the interval of the first figure; the
+  /// largest half width of all of them counts against -precision.
   ShortList<Figure, 2> precision_targets = {Figure::time_max};
   Rates rates = Rates::none;
-  const TableFormat* all_groups = nullptr;  ///< format of a row over all groups; nullptr: the same
-  bool labeled = false;                     ///< no columns: the head follows each figure as its unit
+  const TableFormat* all_groups = nullptr;  ///< format of a row over all groups; nullptr: this format
+  bool labeled = false;                     ///< prints each figure with its head as the unit, without columns
 };
 
-/// Source: reference output of IMB 2021.
+/// The table formats. Source: reference output of IMB 2021.
 namespace tables {
 using enum Figure;
 inline constexpr TableFormat range{.columns = {time_min, time_max, time_avg}};
@@ -201,7 +203,7 @@ inline constexpr TableFormat labeled{.columns = {{time_max, "usec"}, {bytes_per_
                                      .labeled = true};
 inline constexpr TableFormat overlap{.columns = {time_overlapped, time_pure, time_cpu, overlap_percent},
                                      .precision_targets = {time_overlapped, time_pure}};
-/// time_max is measured without computation, so it is t_pure.
+/// Truly_passive_put measures time_max without computation, so the column is t_pure.
 inline constexpr TableFormat passive{.columns = {{time_max, "t_pure[usec]"}, time_overlapped},
                                      .precision_targets = {time_overlapped}};
 }  // namespace tables

@@ -1,5 +1,5 @@
-// The ranks of a launch in groups, each with its own communicator. Source: guide, "-multi", "-map",
-// "Communicators, Active Processes".
+// How the ranks of a launch are divided into groups; each group has its own communicator. Source: guide,
+// "-multi", "-map", "Communicators, Active Processes".
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@ struct Grouping {
 
   int group_count() const { return static_cast<int>(groups.size()); }
   int idle() const { return world - processes * group_count(); }
-  /// Index of the group a world rank belongs to, -1 for an idle rank.
+  /// Index of the group of a world rank; -1 for an idle rank.
   int group_of(int world_rank) const {
     for (int group = 0; group < group_count(); ++group) {
       if (std::ranges::find(groups[group], world_rank) != groups[group].end()) return group;
     }
     return -1;
   }
-  /// Its rank in that group, 0 for an idle rank.
+  /// Rank of a world rank within its group; 0 for an idle rank.
   int rank_in_group(int world_rank) const {
     const int group = group_of(world_rank);
     if (group < 0) return 0;

@@ -12,13 +12,14 @@
 
 namespace openimb {
 
-/// pinned: on the host, page-locked by a GPU's driver; ..._managed: migrates between host and GPU.
+/// pinned: host memory that a GPU's driver has page-locked. ..._managed: memory that migrates between host
+/// and GPU. cuda, rocm: memory of the GPU.
 enum class MemoryKind { host, pinned, cuda, cuda_managed, rocm, rocm_managed };
 template <>
 inline constexpr Names<6> names_of<MemoryKind> = {"host",         "pinned", "cuda",
                                                   "cuda_managed", "rocm",   "rocm_managed"};
 
-/// Whether only a GPU and its driver can access it.
+/// Whether the CPU cannot access the memory: only a GPU and its driver can.
 constexpr bool is_device_memory(MemoryKind kind) {
   return kind == MemoryKind::cuda || kind == MemoryKind::rocm;
 }
@@ -26,15 +27,15 @@ constexpr bool is_managed(MemoryKind kind) {
   return kind == MemoryKind::cuda_managed || kind == MemoryKind::rocm_managed;
 }
 
-/// The vendor's programming interface: NVIDIA's or AMD's.
+/// The programming interface of the GPU's vendor: NVIDIA's CUDA or AMD's ROCm.
 enum class GpuApi { cuda, rocm };
 template <>
 inline constexpr Names<2> names_of<GpuApi> = {"cuda", "rocm"};
-/// As text calls it.
+/// Name in text.
 constexpr const char* title_of(GpuApi api) { return api == GpuApi::cuda ? "CUDA" : "ROCm"; }
-/// As records call it: the prefix of the driver's functions.
+/// Name in records: the prefix of the driver's functions.
 constexpr const char* driver_name(GpuApi api) { return api == GpuApi::cuda ? "cuda" : "hip"; }
-/// Nothing for host and pinned, which both interfaces have.
+/// The API that a kind of memory needs; empty for host and pinned, which both APIs have.
 constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::cuda:
@@ -49,24 +50,24 @@ constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   }
   return std::nullopt;
 }
-/// The same kind of memory with `api`.
+/// The kind of memory of `api` that corresponds to `kind`.
 MemoryKind kind_for_api(MemoryKind kind, GpuApi api);
 
-/// -gpu: which of the GPUs that it sees a rank uses.
+/// -gpu: which of its visible GPUs a rank uses.
 enum class GpuChoice {
-  local_rank,   ///< the rank on its host, modulo their number
-  round_robin,  ///< the rank of the launch, modulo their number
+  local_rank,   ///< number of the rank on its host, modulo the number of visible GPUs
+  round_robin,  ///< world rank, modulo the number of visible GPUs
   number        ///< MemoryChoice::gpu_number, for all ranks
 };
 template <>
 inline constexpr Names<3> names_of<GpuChoice> = {"local_rank", "round_robin", "number"};
 
-/// -gpu_check: whether the MPI is asked if it handles memory of GPUs.
+/// -gpu_check: whether the suite asks the MPI if it supports memory of GPUs, or assumes it.
 enum class GpuCheck { query, trust };
 template <>
 inline constexpr Names<2> names_of<GpuCheck> = {"query", "trust"};
 
-/// -load: where benchmarks with overlap compute.
+/// -load: where the overlap benchmarks compute.
 enum class LoadPlace { cpu, device };
 template <>
 inline constexpr Names<2> names_of<LoadPlace> = {"cpu", "device"};
@@ -74,19 +75,20 @@ inline constexpr Names<2> names_of<LoadPlace> = {"cpu", "device"};
 struct MemoryChoice {
   MemoryKind send = MemoryKind::host;
   MemoryKind receive = MemoryKind::host;
-  bool any_api = false;  ///< D, M or pinned: the kinds are CUDA's until resolve/gpu.cpp has chosen the API
+  bool any_api = false;  ///< -memory D, M or pinned: names CUDA's kinds until resolve/gpu.cpp chooses the API
   GpuChoice gpu = GpuChoice::local_rank;
   int gpu_number = 0;
   GpuCheck check = GpuCheck::query;
   LoadPlace load = LoadPlace::cpu;
-  bool limited_mpi = false;  ///< the MPI supports memory of GPUs in only some calls, and is not trusted
+  bool limited_mpi = false;  ///< -gpu_check query, and the MPI supports memory of GPUs in only some calls
 
   bool trusts_mpi() const { return check == GpuCheck::trust; }
   bool is_host() const { return send == MemoryKind::host && receive == MemoryKind::host; }
   bool needs_gpu() const { return !is_host() || load == LoadPlace::device; }
   bool uses_device() const { return is_device_memory(send) || is_device_memory(receive); }
   bool is_managed() const { return openimb::is_managed(send) || openimb::is_managed(receive); }
-  /// What windows of a benchmark expose. Benchmarks that create windows themselves expose the receive buffer.
+  /// Memory that the windows of a benchmark expose. Benchmarks that create windows themselves expose the
+  /// receive buffer.
   MemoryKind window_memory(const Spec& spec) const;
   /// "cuda", or "cuda,host".
   std::string names() const;
@@ -106,8 +108,8 @@ struct GpuFacts {
   std::vector<int> ranks;
 };
 
-/// Whether the MPI supports memory of GPUs. `source`: the call, key or setting that reports it. `remedy`:
-/// what to change where the answer is no.
+/// Whether the MPI supports memory of GPUs. `source`: the call, info key or setting that says so. `remedy`:
+/// what to change if the answer is no.
 struct GpuSupport {
   enum class Answer { yes, no, unknown };
   Answer answer = Answer::unknown;

@@ -10,17 +10,17 @@ namespace {
 
 using Answer = GpuSupport::Answer;
 
-/// A setting of an MPI that switches support on or off.
+/// An environment variable that switches an MPI's support of GPUs on or off.
 struct Switch {
   const char* name;
-  std::string_view library;  ///< a part of the text of MPI_Get_library_version
-  bool needed;               ///< support is off unless it is set
-  bool rocm;                 ///< also for AMD's GPUs
+  std::string_view library;  ///< identifies the MPI: part of the text of MPI_Get_library_version
+  bool needed;               ///< support is off unless the variable is set
+  bool rocm;                 ///< also applies to AMD's GPUs
 };
 constexpr Switch switches[] = {{"MPICH_GPU_SUPPORT_ENABLED", "CRAY MPICH", true, true},
                                {"I_MPI_OFFLOAD", "Intel(R) MPI", true, false},
                                {"MPIR_CVAR_ENABLE_GPU", "MPICH", false, true}};
-constexpr const char* offload_mode = "I_MPI_OFFLOAD_MODE";  ///< auto, level_zero or cuda
+constexpr const char* offload_mode = "I_MPI_OFFLOAD_MODE";  ///< its values: auto, level_zero, cuda
 
 bool is_off(std::string_view value) {
   return value.empty() || value == "0" || value == "no" || value == "off" || value == "false";
@@ -30,14 +30,15 @@ bool contains(std::string_view library, std::string_view name) {
   return library.find(name) != std::string_view::npos;
 }
 
-// MPI_Init of Cray MPICH fails if the library that gives it access to the GPUs is not linked.
+// How to switch support on. In Cray MPICH, MPI_Init fails unless the library that gives it access to the GPUs
+// is loaded.
 std::string switched_on(const Switch& gpu_switch, GpuApi api) {
   const std::string text = std::string("set ") + gpu_switch.name + "=1";
   if (gpu_switch.library != "CRAY MPICH") return text;
   return text + " and LD_PRELOAD=libmpi_gtl_" + (api == GpuApi::cuda ? "cuda.so" : "hsa.so");
 }
 
-// Whether a list of memory kinds, such as "system,cuda:device", has memory of the GPU itself.
+// Whether a list of memory kinds, such as "system,cuda:device", contains device memory of `api`.
 bool lists_device(std::string_view kinds, std::string_view api) {
   while (!kinds.empty()) {
     const std::size_t end = std::min(kinds.find(','), kinds.size());
@@ -48,7 +49,7 @@ bool lists_device(std::string_view kinds, std::string_view api) {
   return false;
 }
 
-// The remedy where no setting switches support on.
+// The remedy if no setting can switch support on.
 std::string other_mpi(std::string_view library, GpuApi api) {
   const std::string option = api == GpuApi::cuda             ? "--with-cuda"
                              : contains(library, "Open MPI") ? "--with-rocm"

@@ -1,4 +1,4 @@
-// The names of an enumeration's values, each written once: on the command line, in text and in records.
+// The names of an enumeration's values. The command line, text and records all use this one list.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@ namespace openimb {
 template <std::size_t count>
 using Names = std::array<const char*, count>;
 
-/// In the order of the enumerators. An enumeration has names if it specializes this variable. The type has no
-/// deduced arguments: GCC for Windows would define it in a section of its own in some units.
+/// Names in the order of the enumerators. An enumeration has names if it specializes this variable. The
+/// specializations write out Names<N>: with deduced arguments, GCC for Windows would define the variable in a
+/// separate section in some units.
 template <class Enum>
 inline constexpr Names<0> names_of{};
 

@@ -1,5 +1,5 @@
-// What a launch was asked to do. src/cli fills it, src/resolve settles what depends on the machine; after
-// that it is const.
+// What a launch was asked to do. src/cli fills in the options, src/resolve completes what depends on the
+// machine, and after that they are const.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 namespace openimb {
 
 inline constexpr std::int64_t mebibyte = 1 << 20;
-inline constexpr int default_cache_line = 64;  ///< bytes, where unknown or when compiled
+inline constexpr int default_cache_line = 64;  ///< bytes; for constants, and if the machine's is unknown
 inline constexpr std::int64_t gibibyte = 1 << 30;
 inline constexpr int default_in_flight = 256;  ///< messages per repetition
 
@@ -36,7 +36,7 @@ enum class Multi { off, summary, each_group };
 template <>
 inline constexpr Names<3> names_of<Multi> = {"off", "summary", "each_group"};
 
-/// -fsync: when written data are forced to storage. standard: as the guide's completion requires. Source:
+/// -fsync: when written data are forced to storage. standard: whenever the guide requires completion. Source:
 /// guide, "Assured Completion of Transfers".
 enum class FileSync { standard, never };
 template <>
@@ -59,13 +59,15 @@ inline std::string name_in_mpi(ThreadLevel level) {
 }
 inline constexpr int most_threads = 4096;  ///< of a process
 
-/// -comm: what keeps the messages of a process's threads apart: communicators, or tags on a common one.
+/// -comm: how the messages of a process's threads are kept apart: each thread has its own communicator, or
+/// all threads share one and use different tags.
 enum class ThreadComm { per_thread, shared };
 template <>
 inline constexpr Names<2> names_of<ThreadComm> = {"per_thread", "shared"};
 
-/// -malloc_algo: serial: the main thread allocates and fills the buffers of all threads; continuous: the
-/// same, without pages between them; parallel: each thread fills its own, so that they lie where it runs.
+/// -malloc_algo. serial: the main thread allocates and fills the buffers of all threads. continuous: the
+/// same, but without pages between the buffers. parallel: each thread fills its own buffers, so that they are
+/// placed near it (first touch).
 enum class ThreadMemory { serial, continuous, parallel };
 template <>
 inline constexpr Names<3> names_of<ThreadMemory> = {"serial", "continuous", "parallel"};
@@ -80,8 +82,8 @@ struct Threads {
   bool pinned = false;          ///< -pin_threads
 };
 
-/// The guide's table "Parameters Controlling Intel MPI Benchmarks", with its standard-mode values. Every one
-/// can be set by name with -set; those with an option of their own name it here.
+/// The guide's table "Parameters Controlling Intel MPI Benchmarks", with its standard-mode values. -set sets
+/// each by name; the comments name the option that also sets it.
 struct Settings {
   int min_message_log = 0;                            ///< MINMSGLOG, -msglog
   int max_message_log = 22;                           ///< MAXMSGLOG, -msglog
@@ -99,7 +101,7 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-/// A value of Defaults::min_processes: benchmarks run on all processes only.
+/// Value of Defaults::min_processes: benchmarks run only on all processes.
 inline constexpr int all_processes = std::numeric_limits<int>::max();
 
 /// The defaults of a component.
@@ -109,11 +111,11 @@ struct Defaults {
   DataType data = DataType::byte;
   DataType reduction = DataType::single_precision;
   int in_flight = default_in_flight;
-  std::array<std::int64_t, 4> counts = {};   ///< lengths in elements, in place of the settings' lengths
-  std::array<std::int64_t, 3> lengths = {};  ///< lengths in bytes, in place of the settings' lengths
+  std::array<std::int64_t, 4> counts = {};   ///< lengths in elements, instead of MINMSGLOG to MAXMSGLOG
+  std::array<std::int64_t, 3> lengths = {};  ///< lengths in bytes, instead of MINMSGLOG to MAXMSGLOG
   bool threaded = false;                     ///< benchmarks run on all threads
-  bool random_partners = false;              ///< some benchmarks draw partners: PairOptions
-  bool fabric = false;                       ///< pairs of endpoints in rounds: FabricOptions
+  bool random_partners = false;              ///< some benchmarks have random partners (PairOptions)
+  bool fabric = false;                       ///< measures pairs of endpoints in rounds (FabricOptions)
   bool check = false;                        ///< -check unless the command line has -check off
   bool operator==(const Defaults&) const = default;
 };
@@ -141,7 +143,7 @@ inline constexpr Defaults thread_defaults{.settings = {.warm_up_repetitions = 10
                                           .counts = {1, 2, 4, 8},
                                           .threaded = true};
 
-/// The defaults of IMB-FABRIC: each pair is measured for only some milliseconds, as there are many.
+/// The defaults of IMB-FABRIC. There are many pairs, so each is measured for some milliseconds only.
 inline constexpr Defaults fabric_defaults{
     .settings = {.overall_volume = 4 * mebibyte, .seconds_per_sample = 1},
     .min_processes = all_processes,
@@ -149,7 +151,7 @@ inline constexpr Defaults fabric_defaults{
     .lengths = {8, 64 << 10, 1 << 20},
     .fabric = true};
 
-/// -off_cache. 0: not given; the machine's value is used.
+/// -off_cache. A value of 0 was not given; the machine's value is used.
 struct OffCache {
   std::int64_t cache_size = 0;  ///< bytes
   int cache_line = 0;           ///< bytes
@@ -161,46 +163,49 @@ struct Map {
   int columns = 1;  ///< Q
 };
 
-/// Before a benchmark's name, asks for groups.
+/// Prefix of a benchmark's name that asks for groups.
 inline constexpr std::string_view multi_prefix = "Multi-";
 
 /// One benchmark to run: its index in the component's catalog, and whether a Multi- prefix asked for groups.
 struct SelectedBenchmark {
   int index = 0;
   bool multi = false;
-  bool by_default = false;  ///< not named: it is in the default list
+  bool by_default = false;  ///< selected by the default list, not by its name
 };
 
-/// -turns: launches that run at the same time alternate; each row is divided into so many segments.
+/// -turns: launches that run at the same time alternate. Each row is divided into `segments` segments, and
+/// only one launch measures at a time.
 struct Interleaving {
   int segments = 1;
-  std::string host, port, token;  ///< of the interleaving server, and the name of this launch there
+  std::string host, port;  ///< of the interleaving server
+  std::string token;       ///< identifies this launch at the server
 };
 
-inline constexpr double default_budget = 60;  ///< seconds of -precision alone, which limits no passes
-inline constexpr int default_passes = 20;     ///< of -alternate alone
+inline constexpr double default_budget = 60;  ///< seconds; if -precision is given without another limit
+inline constexpr int default_passes = 20;     ///< if -alternate is given without any limit
 
 /// -passes, -precision, -budget: the whole selection is measured repeatedly, one sample of each point per
 /// pass, until one of these limits is reached.
 struct Passes {
-  std::optional<int> most;
-  /// Half width of the 95 % interval of each row's figure, as a share of the figure.
+  std::optional<int> most;  ///< -passes
+  /// -precision: half width of the 95 % confidence interval of each row's figure, as a share of the figure.
   std::optional<double> precision;
-  std::optional<double> budget;  ///< seconds, of the launch
+  std::optional<double> budget;  ///< -budget: seconds that the launch may take
 };
 
-/// A line of -alternate's file: values of control variables of the MPI library (MPI_T), under which every
-/// point is measured. Without any, the library's values at the start hold.
+/// A line of -alternate's file: values of control variables (MPI_T) of the MPI library. Every point is
+/// measured once under each variant. A variant without variables uses the values that the library had at the
+/// start.
 struct Variant {
   std::string label;
   std::vector<std::pair<std::string, std::string>> variables;  ///< names and values, as written
 };
 
-/// Options of IMB-P2P alone.
+/// Options that only IMB-P2P has.
 struct PairOptions {
-  std::uint64_t seed = default_seed;  ///< -seed: of random partners
+  std::uint64_t seed = default_seed;  ///< -seed: for random partners
   Stencil halo{.dimensions = 3};      ///< -halo
-  int most_pairs = 0;                 ///< -pairs: of Multi_pair; 0: as many as there are
+  int most_pairs = 0;                 ///< -pairs: limit for Multi_pair; 0: all pairs
 };
 
 struct Options {
@@ -214,18 +219,18 @@ struct Options {
   Multi multi = Multi::off;
   std::optional<OffCache> off_cache;
   Defaults defaults;
-  Settings settings;  ///< in force: the defaults as -set and options change them
+  Settings settings;  ///< the defaults, changed by -set and other options
   /// -msglen or -msgsize, bytes, in the order given; empty: powers of two.
   std::vector<std::int64_t> lengths;
-  std::vector<std::int64_t> counts;  ///< -count, elements; empty: lengths by bytes
+  std::vector<std::int64_t> counts;  ///< -count, elements; empty: lengths are given in bytes
   std::optional<Map> map;
   ThreadLevel thread_level = ThreadLevel::single;
   Threads threads;
   bool thread_barrier = true;  ///< -barrier: a barrier of the processes precedes the runs of their threads
-  int stride = 0;  ///< -stride: from a rank to its partner; 0: half of the ranks in pairs, 1 in a chain
+  int stride = 0;  ///< -stride: distance from a rank to its partner; 0: processes / 2 in pairs, 1 in a chain
 
   bool root_shift = true;
-  bool in_place = false;          ///< -in_place on: collectives that can; their root is rank 0
+  bool in_place = false;          ///< -in_place on: collectives that can use MPI_IN_PLACE do; root is rank 0
   bool synchronize_each = false;  ///< -sync on
   SyncStart sync_start = SyncStart::barrier;
   std::optional<ArrivalChoice> arrival;  ///< -arrival; empty: even
@@ -245,30 +250,31 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> info;  ///< -info, for windows and files
   std::string file;  ///< -file: a folder, or the name of a file; empty: IMB_out in the current folder
   FileSync file_sync = FileSync::standard;
-  int reorder = 0;     ///< -reorder: the rank that fills a file for reading is so many ranks further on
+  int reorder = 0;     ///< -reorder: distance from a reading rank to the rank that filled its data
   int progress = 0;    ///< -progress: calls of MPI_Test within the computation of an overlapped repetition
   int partitions = 8;  ///< -partitions: parts of a message of partitioned communication, at most
   int in_flight = default_in_flight;  ///< messages per repetition of Uniband, Biband and Multi_pair
   bool show_tail = false;
   std::string dump_file;
   bool check = false;
-  bool strict = false;  ///< rows beyond a limit count as failures in the exit status
+  bool strict = false;  ///< -strict on: rows beyond a limit count as failures in the exit status
   bool header = true;   ///< -noheader: no banner
   std::string json_file;
-  std::vector<std::string> input_files;  ///< files that were read for the command line
+  std::vector<std::string> input_files;  ///< files that options of the command line named and the parser read
   std::optional<Interleaving> interleaving;
   std::optional<Passes> passes;
   std::vector<Variant> variants;         ///< -alternate; empty: the launch has none
-  std::optional<PairOptions> pairs;      ///< in components with random partners
-  std::optional<FabricOptions> fabric;   ///< in IMB-FABRIC
+  std::optional<PairOptions> pairs;      ///< set in components with random partners
+  std::optional<FabricOptions> fabric;   ///< set in IMB-FABRIC
   std::optional<Topology> topology;      ///< -topo; empty: the topology of each benchmark
   double bytes_per_megabyte = mebibyte;  ///< -mbyte
   std::vector<std::string> warnings;     ///< for stderr, one line each
 
-  /// Whether the time of each repetition is wanted, not only the total.
+  /// Whether an option needs the time of each repetition, not only the total.
   bool every_repetition() const { return show_tail || !dump_file.empty(); }
   bool runs_in_place(const Spec& spec) const { return in_place && spec.in_place != InPlace::no; }
-  /// With -arrival the root stays, as ranks count from it.
+  /// Whether the root changes with each repetition. Not with -arrival, whose patterns count ranks from the
+  /// root.
   bool moves_root(const Spec& spec) const {
     return spec.rooted && root_shift && !runs_in_place(spec) && !arrival;
   }
@@ -286,8 +292,8 @@ struct Options {
 
 /// The options that the banner states.
 struct StatedOptions {
-  std::vector<std::string> settings;  ///< "NAME=VALUE" of each parameter that is not as in standard mode
-  std::vector<std::pair<std::string, std::string>> lines;  ///< a name, and "-send_mode buffered"
+  std::vector<std::string> settings;  ///< "NAME=VALUE" for each parameter that differs from standard mode
+  std::vector<std::pair<std::string, std::string>> lines;  ///< title of the line, and "-send_mode buffered"
 };
 
 }  // namespace openimb

@@ -1,6 +1,7 @@
-// Random numbers, orders and partners: the same for the same seed on all ranks, with every compiler and C++
-// library, whose distributions differ. Generator: SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable
-// pseudorandom number generators"); order: Fisher and Yates; cycle: Sattolo 1986.
+// Pseudorandom numbers, orders and partners. A seed gives the same results on all ranks and with every
+// compiler; the distributions of C++ libraries differ, so none is used. Sources: SplitMix64 (Steele, Lea and
+// Flood 2014, "Fast splittable pseudorandom number generators") for numbers, Fisher and Yates for orders,
+// Sattolo 1986 for cycles.
 #pragma once
 
 #include <concepts>
@@ -14,7 +15,7 @@ namespace openimb {
 
 inline constexpr std::uint64_t default_seed = 1;
 
-/// Number of rounds of partners that are drawn; after the last the loop begins again with the first.
+/// Number of rounds of partners that are drawn. After the last round, the loop starts over with the first.
 inline constexpr int partner_rounds = 1024;
 
 class SplitMix {
@@ -29,7 +30,7 @@ class SplitMix {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
     return z ^ (z >> 31);
   }
-  /// 0 to `count` - 1. The bias is below count / 2^64.
+  /// A number from 0 to `count` - 1. The bias is below count / 2^64.
   template <std::signed_integral Number>
   constexpr Number below(Number count) {
     return static_cast<Number>(next() % static_cast<std::uint64_t>(count));
@@ -39,7 +40,7 @@ class SplitMix {
   std::uint64_t state_;
 };
 
-/// The generator for one round: any round can be drawn without those before it.
+/// The generator for one round. A round can be drawn without drawing the earlier ones.
 constexpr SplitMix random_round(std::uint64_t seed, int round) {
   return SplitMix(SplitMix(SplitMix(seed).next() + static_cast<std::uint64_t>(round)).next());
 }
@@ -53,8 +54,8 @@ inline std::vector<int> random_order(std::uint64_t seed, int round, int count) {
   return order;
 }
 
-/// By rank, its successor on one random cycle through all `count` ranks: a permutation without fixed points,
-/// where there are two ranks or more.
+/// The successor of each rank on one random cycle through all `count` ranks. With two or more ranks, no rank
+/// is its own successor.
 inline std::vector<int> random_cycle(std::uint64_t seed, int round, int count) {
   SplitMix random = random_round(seed, round);
   std::vector<int> next(static_cast<std::size_t>(count));

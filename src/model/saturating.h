@@ -1,6 +1,6 @@
-// Saturating arithmetic of sizes that come from the command line: lengths, memory, files. What does not fit
-// becomes the largest number, so that an absurd length gets a failure row and does not overflow to a small
-// one.
+// Saturating arithmetic for sizes that come from the command line: lengths, memory, files. A result that does
+// not fit becomes the largest number, so that an absurd length gets a failure row instead of overflowing to a
+// small length.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace openimb {
 
-/// Above every limit that can be given for memory (-mem).
+/// Larger than every limit that -mem accepts.
 inline constexpr std::int64_t largest_size = std::numeric_limits<std::int64_t>::max();
 
-/// For nonnegative numbers.
+/// Sum, product and multiple of nonnegative numbers.
 constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
   return a > largest_size - b ? largest_size : a + b;
 }

@@ -5,15 +5,16 @@
 
 namespace openimb {
 
-/// What completes the transfers of a benchmark: `asked`, or what its definition requires.
+/// The synchronization that completes the transfers of a benchmark. `asked`: -sync_mode; standard stands for
+/// what the benchmark's definition requires.
 constexpr SyncMode sync_of(const Spec& spec, SyncMode asked) {
   return asked == SyncMode::standard ? spec.one_sided.sync : asked;
 }
 
-/// Whether all processes of the group call what completes transfers, not the origin alone.
+/// Whether all processes of the group make the completing calls, not only the origin.
 constexpr bool needs_targets(SyncMode mode) { return mode == SyncMode::fence || mode == SyncMode::pscw; }
 
-/// Whether a rank synchronizes its own loads and stores in its window by locks.
+/// Whether a rank locks its window before it loads or stores there itself.
 constexpr bool uses_locks(const Spec& spec, SyncMode mode) {
   return mode == SyncMode::standard ? spec.access == Access::passive_target : !needs_targets(mode);
 }

@@ -1,4 +1,4 @@
-// One table of the output, and why a row of it could not be measured.
+// One table of the output, and the reason why a row could not be measured.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct Table {
   Grouping grouping;
   Multi multi = Multi::off;
   Transfers transfers = Transfers::unmarked;
-  bool defects = false;           ///< -check adds the column
-  bool tail = false;              ///< -show_tail adds a line under each row
-  bool precision = false;         ///< passes add the column of the interval
-  bool names_topology = false;    ///< its title shows the topology: -topo was given
-  std::string_view variant = {};  ///< label of its variant, in the options; empty: the launch has none
+  bool defects = false;           ///< has the column "defects" (-check)
+  bool tail = false;              ///< has a line with the tail after each row (-show_tail)
+  bool precision = false;         ///< has the column of the confidence interval (passes)
+  bool names_topology = false;    ///< has the topology in its title (-topo)
+  std::string_view variant = {};  ///< label of its variant, stored in the options; empty: no variants
 
-  /// Threads of each process that have messages and a time of their own; 1 for partitioned messages, whose
-  /// parts a team of threads marks.
+  /// Threads of each process that have their own messages and times. 1 for partitioned messages: a team of
+  /// threads marks the parts of one message.
   int timed_threads() const { return spec.partitioned ? 1 : grouping.threads; }
   bool aggregate() const { return transfers == Transfers::aggregate; }
   bool has_lengths() const { return spec.kind != Kind::synchronization; }
@@ -36,7 +36,7 @@ struct Table {
   }
 };
 
-/// A pair of endpoints in a round of a pass.
+/// A pair of endpoints, with the pass and the round in which it was measured.
 struct PairPlace {
   int pass = 1;
   int round = 0;
@@ -51,7 +51,7 @@ struct Failure {
     time_out,
     invalid_processes,
     unavailable,
-    no_space,  ///< of storage
+    no_space,  ///< in the file system
     io_error,
     over_budget,  ///< the budget of the launch was spent before the first sample
     no_answer,    ///< an endpoint did not answer in time
@@ -59,13 +59,13 @@ struct Failure {
   };
   Cause cause = Cause::out_of_memory;
   std::int64_t bytes = 0;
-  std::int64_t needed_bytes = 0;       ///< for this point; out_of_memory: per process
-  std::int64_t free_bytes = 0;         ///< no_space: what there is
-  double seconds = 0;                  ///< time_out: what one repetition takes
-  std::string detail;                  ///< one line, for the record
-  bool counts = true;                  ///< as a failed row: the point was asked for
-  bool limit = false;                  ///< beyond a limit that was given, or that the MPI has
-  std::optional<PairPlace> pair = {};  ///< of endpoints, where only this pair failed
+  std::int64_t needed_bytes = 0;       ///< what this point needs; out_of_memory: per process
+  std::int64_t free_bytes = 0;         ///< no_space: free space
+  double seconds = 0;                  ///< time_out: time of one repetition
+  std::string detail;                  ///< reason in one line
+  bool counts = true;                  ///< counts as a failed row, because the user asked for the point
+  bool limit = false;                  ///< beyond a limit of an option or of the MPI
+  std::optional<PairPlace> pair = {};  ///< IMB-FABRIC: the pair, if only this one failed
 };
 template <>
 inline constexpr Names<10> names_of<Failure::Cause> = {

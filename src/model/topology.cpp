@@ -8,16 +8,17 @@ namespace openimb {
 
 namespace {
 
-// A regular directed graph without loops and double edges: the destinations of rank 0, of rank 1, ... Edges
-// swap their ends at random, which preserves all degrees. Source: Greenhill 2011, "A polynomial bound on the
-// mixing time of a Markov chain for sampling regular directed graphs".
+// A random regular directed graph without loops and double edges. `ends_` has the destinations of rank 0,
+// then of rank 1, ... Random pairs of edges swap their destinations, which preserves all degrees. Source:
+// Greenhill 2011, "A polynomial bound on the mixing time of a Markov chain for sampling regular directed
+// graphs".
 class RandomGraph {
  public:
   RandomGraph(int ranks, int degree, std::uint64_t seed) : degree_(degree) {
     for (int rank = 0; rank < ranks; ++rank) {
       for (int i = 0; i < degree; ++i) ends_.push_back((rank + 1 + i) % ranks);
     }
-    if (degree >= ranks - 1) return;  // all are neighbors
+    if (degree >= ranks - 1) return;  // every rank has all others as neighbors
     constexpr int swaps_per_edge = 16;
     SplitMix random = random_round(seed, 0);
     for (std::int64_t i = 0; i < swaps_per_edge * edges(); ++i) {
@@ -57,8 +58,8 @@ Neighborhood random_neighborhood(const Topology& topology, int ranks, int rank) 
   return neighborhood;
 }
 
-// Which of its blocks the `i`-th source sends to this rank. Where a rank is a neighbor more than once, its
-// blocks arrive in the order of the edges.
+// The number of the block that the `i`-th source sends to this rank. `destinations`: destinations of that
+// source. If a rank is a neighbor more than once, its blocks arrive in the order of the edges.
 int block_by_edge(const std::vector<int>& sources, std::size_t i, const std::vector<int>& destinations,
                   int rank) {
   auto before = std::count(sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(i), sources[i]);

@@ -1,5 +1,5 @@
-// A periodic grid of any number of dimensions over the ranks of a group: the neighbors of each rank, without
-// MPI. Source: MPI 4.0, section 8.5.2 (MPI_Dims_create).
+// A periodic grid with any number of dimensions over the ranks of a group. It computes the neighbors of each
+// rank without calling MPI. Source: MPI 4.0, section 8.5.2 (MPI_Dims_create).
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace openimb {
 
 inline constexpr int most_dimensions = 5;  ///< 242 neighbors with edges and corners
 
-/// Which neighbors in a torus a benchmark exchanges messages with. Without dimensions: none.
+/// The neighbors in a torus with which a benchmark exchanges messages. 0 dimensions: the benchmark has none.
 struct Stencil {
   int dimensions = 0;
-  bool corners = false;  ///< neighbors also across edges and corners, not only across faces
+  bool corners = false;  ///< neighbors are also across edges and corners, not only across faces
 
   constexpr int neighbors() const {
     if (!corners) return 2 * dimensions;
@@ -27,8 +27,8 @@ struct Stencil {
 
 namespace torus {
 
-// Of all splits of `number` into `dimensions` factors of at most `most`, the one whose largest factor is
-// least: returns this factor; 0: there is no such split.
+// Splits `number` into `dimensions` factors, each at most `most`, so that the largest factor is as small as
+// possible. Returns the largest factor, or 0 if there is no such split.
 inline int least_largest_factor(int number, int dimensions, int most) {
   if (dimensions == 1) return number <= most ? number : 0;
   for (int largest = 1; largest <= std::min(number, most); ++largest) {
@@ -41,7 +41,7 @@ inline int least_largest_factor(int number, int dimensions, int most) {
 
 }  // namespace torus
 
-/// The last extent varies fastest with the rank.
+/// A periodic grid in row-major order: the coordinate of the last dimension varies fastest with the rank.
 class Torus {
  public:
   explicit Torus(std::vector<int> extents) : extents_(std::move(extents)) {}
@@ -65,8 +65,8 @@ class Torus {
     return text;
   }
 
-  /// Ranks of the neighbors. Opposite neighbors have mirrored positions: see opposite(). In a torus with an
-  /// extent of one or two a rank occurs more than once.
+  /// Ranks of the neighbors. Opposite neighbors have mirrored positions in the list: see opposite(). If an
+  /// extent is 1 or 2, a rank occurs more than once.
   std::vector<int> neighbors(int rank, bool corners) const {
     std::vector<int> ranks;
     const std::size_t dimensions = extents_.size();
@@ -82,8 +82,8 @@ class Torus {
     }
     return ranks;
   }
-  /// The neighbors across faces in MPI's order: in each dimension the one before and the one after. Source:
-  /// MPI 4.1, section 8.6.
+  /// The neighbors across faces in MPI's order: for each dimension, the neighbor in negative direction, then
+  /// the one in positive direction. Source: MPI 4.1, section 8.6.
   std::vector<int> neighbors_in_pairs(int rank) const {
     std::vector<int> ranks;
     for (std::size_t i = 0; i < extents_.size(); ++i) {
@@ -95,7 +95,7 @@ class Torus {
     }
     return ranks;
   }
-  /// Which of `count` neighbors() is in the direction opposite to neighbor `i`.
+  /// Position in neighbors() of the neighbor opposite to position `i`, if there are `count` neighbors.
   static constexpr int opposite(int i, int count) { return count - 1 - i; }
 
  private:

@@ -1,5 +1,5 @@
-// Benchmarks that an option rules out, each function with the reason. All return an empty text where the
-// benchmark can run.
+// Reasons why an option excludes a benchmark. Each function checks one option and returns the reason, or an
+// empty text if the benchmark can run.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The files of one table: their names, and which bytes each process moves. Source: guide, "File (IMB-IO)",
-// "IMB-IO Blocking Benchmarks", "Memory and Disk Space Requirements".
+// Names of the files of one table, and the bytes that each process moves in them. Source: guide, "File
+// (IMB-IO)", "IMB-IO Blocking Benchmarks", "Memory and Disk Space Requirements".
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace openimb {
 
-/// `base`: path of the file without suffix. `_g<group>` follows if there are several groups, and `_<rank in
-/// the group>` if each process has a file of its own.
+/// Name of a process's file. `base`: path of the file without suffix. `_g<group>` follows if there are
+/// several groups, and `_<rank in the group>` if each process has its own file.
 std::string file_name(const std::string& base, const Spec& spec, const Grouping& grouping, int group,
                       int rank);
 
-/// Position of a file's first byte in the contents of all files together, so that no two files have the same
-/// contents.
+/// Where the contents of a process's file begin in one sequence of contents for all files. It differs between
+/// files, so that no two files have the same contents.
 std::int64_t first_place_in_all_files(const Spec& spec, int rank);
 
-/// An I/O portion of `bytes` is divided as evenly as possible: the first bytes % processes ranks have one
-/// byte more. In a file of its own, a process's share is the portion.
+/// The part of an I/O portion of `bytes` bytes that `rank` moves. The portion is divided as evenly as
+/// possible: the first bytes % processes ranks have one byte more. If each process has its own file, the
+/// portion of that file is the process's share.
 Tile tile_of(const Spec& spec, std::int64_t bytes, int processes, int rank);
 
 }  // namespace openimb

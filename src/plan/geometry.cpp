@@ -33,7 +33,7 @@ std::int64_t elements_held(const Spec& spec, Messages messages, std::int64_t ele
   return 0;
 }
 
-// Memory of `elements` elements in whole messages of `per_message` elements.
+// Bytes of memory that `elements` elements span, as whole messages of `per_message` elements.
 std::int64_t memory_of(std::int64_t elements, std::int64_t per_message, const Element& element) {
   if (!element.layout.has_gaps()) return times(elements, element.extent());
   if (per_message == 0) return 0;
@@ -68,8 +68,8 @@ std::int64_t share(Messages messages, std::int64_t elements, int processes, int 
 
 namespace {
 
-// The largest value that an int argument must hold: the count of one message; for vector collectives the last
-// displacement; for a scattered reduction the sum of the counts; for a file the share of one process.
+// The largest value that an int argument must hold. It is the count of one message, in vector collectives the
+// last displacement, in a scattered reduction the sum of the counts, and for a file the share of one process.
 std::int64_t largest_int_argument(const Spec& spec, std::int64_t elements, std::int64_t input, int processes,
                                   std::int64_t extent) {
   if (spec.uses_files()) return share(Messages::even_share, elements, processes, 0);
@@ -83,7 +83,7 @@ std::int64_t largest_int_argument(const Spec& spec, std::int64_t elements, std::
   return std::max(input / std::max(1, processes), elements);
 }
 
-// Plans the distance between the memory of successive repetitions: see plan_geometry().
+// Sets the number of slots and the distance between them: see plan_geometry().
 void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
   geometry.slots = geometry.sections;
   BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
@@ -92,12 +92,12 @@ void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
     for (BufferPlan* side : sides) side->stride = geometry.sections > 1 ? side->footprint : 0;
     return;
   }
-  // Whole multiples of any element's extent, so that every slot is aligned for its type.
+  // A multiple of every element's extent, so that each slot is aligned for its type.
   constexpr std::int64_t alignment = 16;
   const std::int64_t line = rounded_up(cache->cache_line, alignment);
   for (BufferPlan* side : sides) {
     if (side->footprint == 0) continue;
-    // Rounded up to a line, plus two lines: at least two full lines lie between two messages.
+    // At least two full cache lines lie between two messages.
     side->stride = plus(rounded_up(side->footprint, line), 2 * line);
   }
   const std::int64_t stride = std::max(geometry.send.stride, geometry.receive.stride);
@@ -114,7 +114,7 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
   Geometry geometry;
   geometry.elements = bytes / element.size();
   geometry.message_extent = memory_of(geometry.elements, geometry.elements, element);
-  // MPI_Reduce_scatter_block takes whole blocks: its input is `processes` of them, at least the message.
+  // MPI_Reduce_scatter_block reduces `processes` blocks of equal length, which may exceed the message.
   const std::int64_t input =
       spec.receive == Messages::block_share
           ? times(processes, share(spec.receive, geometry.elements, processes, 0))

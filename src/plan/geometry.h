@@ -1,5 +1,5 @@
-// How large the buffers are and how messages step through them. Source: guide, "Memory and Disk Space
-// Requirements", "-off_cache".
+// Sizes of the send and receive buffers, and the parts of them that each repetition uses. Source: guide,
+// "Memory and Disk Space Requirements", "-off_cache".
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,39 @@
 
 namespace openimb {
 
-/// One side's buffer, in bytes. Slot i begins at (i % slots) * stride.
+/// The send or the receive buffer, in bytes. Repetition i uses the slot that begins at (i % slots) * stride.
 struct BufferPlan {
-  std::int64_t footprint = 0;  ///< memory one repetition touches
-  std::int64_t stride = 0;     ///< from one slot to the next; 0 with one slot
-  std::int64_t total = 0;      ///< allocated
+  std::int64_t footprint = 0;  ///< memory that one repetition touches
+  std::int64_t stride = 0;     ///< from one slot to the next; 0 if there is one slot
+  std::int64_t total = 0;      ///< size of the buffer
 };
 
 struct Geometry {
-  std::int64_t elements = 0;        ///< in one message
-  std::int64_t message_extent = 0;  ///< memory one message spans
+  std::int64_t elements = 0;        ///< elements in one message
+  std::int64_t message_extent = 0;  ///< bytes of memory that one message spans, with gaps
   BufferPlan send;
   BufferPlan receive;
   std::int64_t slots = 1;
-  std::int64_t sections = 1;  ///< so many successive repetitions use disjoint slots
+  std::int64_t sections = 1;  ///< number of successive repetitions that must use disjoint slots
   bool exceeds_int = false;   ///< a count or displacement of this point does not fit an int
 
   std::int64_t total() const;
-  /// Bytes of the receive buffer that `repetitions` successive repetitions use, at most `sections`.
+  /// Bytes of the receive buffer that `repetitions` successive repetitions use. `repetitions` is at most
+  /// `sections`.
   std::int64_t receive_span(std::int64_t repetitions) const;
 };
 
-/// `bytes` must be a multiple of the element size. `sections`: so many successive repetitions use disjoint
-/// memory. `received_at_once`: messages of Messages::in_flight. With `cache` (both values known, above 0) the
-/// wider buffer is stepped through over at least twice max(cache, memory of one repetition), and the other
-/// buffer in step with it; two full cache lines lie between the end of one message and the next.
+/// Plans the buffers for messages of `bytes` bytes, a multiple of the element size. `sections`: number of
+/// successive repetitions that must use disjoint memory. `received_at_once`: number of messages that
+/// Messages::in_flight stands for. `cache`: for -off_cache; both of its values must be known. Then the slots
+/// of the wider buffer cover at least 2 * max(cache size, memory of one repetition), the other buffer has as
+/// many slots, and at least two full cache lines lie between the end of one message and the next.
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
                        const std::optional<OffCache>& cache, std::int64_t sections = 1,
                        std::int64_t received_at_once = 1);
 
-/// Bytes of buffers that serve a series of points: for each buffer the most that any of the points needs.
-/// With -off_cache that is not always the longest message.
+/// Sizes in bytes of buffers that serve several points: for each buffer, the most that any point needs. With
+/// -off_cache, the longest message does not always need the most.
 struct Capacity {
   std::int64_t send = 0;
   std::int64_t receive = 0;
@@ -51,8 +53,8 @@ struct Capacity {
   bool operator==(const Capacity&) const = default;
 };
 
-/// Elements that `rank` holds of a message divided over the group: even_share gives the first `elements %
-/// processes` ranks one more (guide, Reduce_scatter); block_share gives each rank the ceiling.
+/// Number of elements that `rank` has of a message divided over the group. even_share gives the first
+/// `elements % processes` ranks one more (guide, Reduce_scatter). block_share rounds up for every rank.
 std::int64_t share(Messages messages, std::int64_t elements, int processes, int rank);
 
 }  // namespace openimb

@@ -1,5 +1,5 @@
-// Process counts and groups of a benchmark. Source: guide, "-npmin", "-multi", "-map", "Communicators, Active
-// Processes".
+// The process counts and groups on which a benchmark runs. Source: guide, "-npmin", "-multi", "-map",
+// "Communicators, Active Processes".
 #pragma once
 
 #include <optional>
@@ -11,18 +11,19 @@
 
 namespace openimb {
 
-/// World ranks in the order in which groups are filled: 0, 1, 2, ... or, with a map, along its rows.
+/// World ranks in the order in which groups are filled: 0, 1, 2, ... or along the rows of `map`.
 std::vector<int> rank_order(int world, const std::optional<Map>& map);
 
-/// Whether the benchmark's neighbors are other processes.
+/// Whether `processes` processes can form the torus that the benchmark needs, so that no process is its own
+/// neighbor. True for benchmarks without a torus.
 bool has_torus(const Spec& spec, int processes);
 
-/// The process counts one benchmark runs on: 2 for a single transfer, 1 where a file is the partner;
-/// otherwise min, 2 min, 4 min, ... < available, available. Empty where the benchmark cannot run (it needs
-/// two processes and there is one).
+/// The process counts on which one benchmark runs. A single transfer runs on 2, or on 1 if it uses a file.
+/// Other benchmarks run on min, 2 min, 4 min, ... and on all `available` processes. Empty if the benchmark
+/// can run on none of these counts.
 std::vector<int> process_counts(const Spec& spec, int available, int min_processes);
 
-/// `grouped`: as many groups of `processes` ranks as fit; otherwise one group.
+/// Divides the ranks into groups of `processes` ranks. `grouped`: as many groups as fit; otherwise one group.
 Grouping make_grouping(int world, int processes, bool grouped, const std::optional<Map>& map);
 
 }  // namespace openimb

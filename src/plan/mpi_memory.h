@@ -1,5 +1,6 @@
-// How much memory MPI needs for the requests of a point and for buffered sends. -mem counts it, as -off_cache
-// may need hundreds of thousands of persistent requests, and a hub has as many messages in flight.
+// Estimates the memory that MPI needs for the requests of a point and for buffered sends. -mem counts it,
+// because -off_cache may need hundreds of thousands of persistent requests, and the hub of IMB-FABRIC may
+// have that many messages in flight.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +10,22 @@
 
 namespace openimb {
 
-/// The group and the messages of a point, as its requests depend on them.
+/// The numbers on which the memory of a point's requests depends.
 struct RequestCounts {
   int processes = 1;
   int partitions = 1;        ///< -partitions
-  std::int64_t one_way = 0;  ///< messages that a process sends or receives at once
+  std::int64_t one_way = 0;  ///< messages that a process has in flight in one direction
 };
 
-/// Upper bound in bytes for a process, or for one of its timed threads.
+/// Upper bound, in bytes, of the memory for the requests of a process or of one of its timed threads.
 std::int64_t request_bytes(const Spec& spec, const Geometry& geometry, const RequestCounts& counts);
 
-/// Messages for which the attached buffer has room: the messages of three repetitions. At most two
-/// repetitions have messages that are not yet received, as all benchmarks with buffered sends answer each
-/// repetition. The messages of a third one are received, but MPI may not have freed their copies.
+/// Number of messages that the attached buffer (MPI_Buffer_attach) must hold: those of three repetitions. All
+/// benchmarks with buffered sends answer each repetition, so at most two repetitions have messages that are
+/// not yet received. The messages of a third are received, but MPI may not have freed their copies.
 std::int64_t buffered_messages(const Spec& spec, int in_flight);
 
-/// Bytes of the attached buffer that -mem counts.
+/// Size of the attached buffer in bytes, as -mem counts it.
 std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes);
 
 }  // namespace openimb

@@ -7,8 +7,8 @@ namespace openimb {
 
 namespace {
 
-constexpr double estimate_seconds = 1.0;  // guide, -time: "~1 second overhead", of 10 s
-constexpr double estimate_share = 0.1;    // of a shorter -time
+constexpr double estimate_seconds = 1.0;  // guide, -time: "~1 second overhead" at its default of 10 s
+constexpr double estimate_share = 0.1;    // share of -time if it is shorter than 10 s
 
 std::int64_t whole_rounds(std::int64_t repetitions, int processes) {
   return std::max<std::int64_t>(processes, repetitions / processes * processes);

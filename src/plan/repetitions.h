@@ -1,4 +1,5 @@
-// How many repetitions a point has. Source: guide, "Actual Benchmarking", "-iter", "-iter_policy", "-time".
+// The number of repetitions of a point. Source: guide, "Actual Benchmarking", "-iter", "-iter_policy",
+// "-time".
 #pragma once
 
 #include <cstdint>
@@ -8,37 +9,39 @@
 
 namespace openimb {
 
-/// The policy in force for one benchmark: `auto` is multiple_np for rooted collectives, dynamic for all
-/// others.
+/// The policy of one benchmark: `auto` stands for multiple_np in rooted collectives and for dynamic in all
+/// other benchmarks.
 IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec);
 
-/// The upper limit of repetitions in a table: MSGSPERSAMPLE, or MSGS_NONAGGR where every repetition ends in a
-/// collective completion (guide, "Actual Benchmarking"; RMA: MSGSPERSAMPLE in both modes).
+/// The upper limit of repetitions in a table: MSGS_NONAGGR if every repetition ends in a collective
+/// completion (files, and one-sided with fences), otherwise MSGSPERSAMPLE. Source: guide, "Actual
+/// Benchmarking"; IMB-RMA uses MSGSPERSAMPLE in both modes.
 std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transfers transfers);
 
-/// `most` for length 0 or with policy `off`, else max(1, min(most, OVERALL_VOL / bytes)); multiple_np makes
-/// it a multiple of the number of processes, at least one round.
+/// Repetitions planned before their time is known: `most` for length 0 or with policy `off`, otherwise
+/// max(1, min(most, OVERALL_VOL / bytes)). multiple_np makes the number a multiple of `processes`, at least
+/// `processes`.
 std::int64_t planned_repetitions(const Settings& settings, std::int64_t most, IterationPolicy policy,
                                  std::int64_t bytes, int processes);
 
-/// Number of disjoint sections of the buffers that the transfers of an aggregate sample use: one per
-/// transfer, as far as OVERALL_VOL allows. Source: guide, "MPI-2 Benchmark Modes", "Memory and Disk Space
+/// Number of disjoint sections of the buffers: one for each transfer of an aggregate sample, as far as
+/// OVERALL_VOL allows; 1 in other modes. Source: guide, "MPI-2 Benchmark Modes", "Memory and Disk Space
 /// Requirements".
 std::int64_t disjoint_sections(const Settings& settings, Transfers transfers, std::int64_t planned,
                                std::int64_t bytes);
 
-/// The time limit applied to `planned`: as many repetitions as fit into SECS_PER_SAMPLE (multiple_np: in
-/// whole rounds of `processes`, at least one round). 0: not even one repetition fits, the row is a time-out.
-/// Policy `off` and a limit of 0 or less change nothing.
+/// As many of the `planned` repetitions as fit into SECS_PER_SAMPLE; with multiple_np in multiples of
+/// `processes`, at least `processes`. 0 means that not even one repetition fits, and the row is a time-out.
+/// With policy `off`, or a limit of 0 or less, all planned repetitions run.
 std::int64_t repetitions_in_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
                                  double seconds_per_repetition, int processes);
 
-/// Untimed repetitions at the real length before the clock starts: a tenth of the timed ones, at least one,
-/// at most N_WARMUP.
+/// Number of untimed repetitions with the point's message length: a tenth of `planned`, at least one, at most
+/// N_WARMUP.
 std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned);
 
-/// Number of further repetitions that estimate the time of one. The estimate takes a tenth of -time, at most
-/// about one second.
+/// Number of repetitions of a second, longer trial that estimates the time of one repetition. The trial takes
+/// a tenth of -time, at most about one second.
 std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned,
                                   double seconds_per_repetition);
 

@@ -9,7 +9,7 @@ namespace openimb {
 
 namespace {
 
-// Numbers of random streams. The streams of passes are numbered from 1.
+// Numbers of the random streams for seats and rounds. Pass i uses stream i, from 1 on.
 constexpr int stream_of_seats = -1, stream_of_rounds = -2;
 
 EndpointPair ascending(int first, int second) { return {std::min(first, second), std::max(first, second)}; }
@@ -69,8 +69,9 @@ EndpointPairs RoundPlan::forward_pairs(int round) const {
   return options_.listed[static_cast<std::size_t>(round)];
 }
 
-// One endpoint keeps its seat and the others move on by one seat from round to round; endpoints that face
-// each other are a pair. With an odd number of endpoints the fixed seat is empty.
+// The circle method: one endpoint keeps its seat, the others move on by one seat in each round, and endpoints
+// that face each other are a pair. With an odd number of endpoints the fixed seat is empty, so the endpoint
+// that faces it is idle.
 EndpointPairs RoundPlan::pairs_of_circle(int round) const {
   const int moving = circle_rounds(endpoints_);
   EndpointPairs pairs;
@@ -89,8 +90,8 @@ EndpointPairs RoundPlan::pairs_of_hub(int hub) const {
   return pairs;
 }
 
-// With an odd number of endpoints the second half is larger, and in each round another endpoint of it is
-// idle.
+// With an odd number of endpoints the second half is larger. In each round, a different endpoint of the
+// second half is then idle.
 EndpointPairs RoundPlan::pairs_of_halves(int round) const {
   const int first = endpoints_ / 2, second = endpoints_ - first;
   EndpointPairs pairs;

@@ -1,6 +1,6 @@
-// IMB-FABRIC: which pairs of endpoints communicate in which round, and the order of rounds in a pass. Pure,
-// and a round at a time: memory of O(N) for N endpoints. Source of the rounds: the circle method of
-// round-robin tournaments (Kirkman, 1847).
+// IMB-FABRIC: the pairs of endpoints that communicate in each round, and the order of rounds in a pass. The
+// functions are pure and compute one round at a time, so that N endpoints need O(N) memory. Source: the
+// circle method of round-robin tournaments (Kirkman, 1847).
 #pragma once
 
 #include <vector>
@@ -9,21 +9,23 @@
 
 namespace openimb {
 
-/// The partners of one endpoint in a round.
+/// The partners of one endpoint in a round, and whether it sends to them before it receives.
 struct RoundPartners {
   std::vector<int> partners;  ///< numbers of endpoints; empty: idle
   bool sends_first = false;
 };
 
+/// The rounds of an IMB-FABRIC launch.
 class RoundPlan {
  public:
-  /// `options` outlives the plan.
+  /// `options` must outlive the plan.
   RoundPlan(const FabricOptions& options, int endpoints);
   int count() const { return count_; }
-  /// In odd passes `a` is the lower number, in even ones the higher, so that an even number of passes
-  /// measures both directions equally often. Pairs of a hub and pairs from a file are the same in all passes.
+  /// The pairs of a round. In odd passes `a` is the lower number of a pair, in even passes the higher, so
+  /// that an even number of passes measures both directions equally often. Pairs with a hub and pairs from a
+  /// file are the same in all passes.
   EndpointPairs pairs(int round, int pass) const;
-  /// Numbers of the rounds in the order of a pass; passes count from 1.
+  /// The numbers of all rounds in the random order of a pass. Passes count from 1.
   std::vector<int> order(int pass) const;
   RoundPartners round_partners(const EndpointPairs& pairs, int endpoint) const;
   bool has_hub() const { return openimb::has_hub(options_.rounds); }
@@ -37,8 +39,8 @@ class RoundPlan {
   const FabricOptions& options_;
   const int endpoints_;
   int count_ = 0;
-  std::vector<int> chosen_;  ///< of `some`: rounds of the circle
-  std::vector<int> seats_;   ///< of `some`: endpoints in random order
+  std::vector<int> chosen_;  ///< RoundKind::some: rounds of the circle in random order
+  std::vector<int> seats_;   ///< RoundKind::some: endpoints in random order
 };
 
 /// Number of rounds of the circle method.

@@ -60,7 +60,7 @@ Decision SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
   const std::int64_t cycles = total / cycle_;
   const std::int64_t segments = std::clamp(cycles, std::int64_t{1}, std::int64_t{segments_});
   if (measured == segments) return {.answer = Decision::Answer::done};
-  // The last segment also has the repetitions that make no whole cycle.
+  // The last segment also gets the remaining repetitions, which are less than a cycle.
   const auto end_of = [&](std::int64_t segment) {
     return segment == segments ? total : cycles * segment / segments * cycle_;
   };
@@ -95,7 +95,7 @@ Decision PassSampling::next(std::span<const CompletedBatch> so_far) const {
     if (trials == 0) return prepare(Purpose::trial, 1);
     const CompletedBatch& last = so_far[static_cast<std::size_t>(trials - 1)];
     seconds_each = last.seconds / static_cast<double>(last.step.repetitions);
-    // The first repetition is often slow.
+    // A second trial, because the first repetition is often slow.
     constexpr std::int64_t more = 4;
     const std::int64_t fitting = repetitions(seconds_each);
     if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));

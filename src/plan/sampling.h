@@ -1,6 +1,8 @@
-// How many repetitions come next. A Sampling gets the batches of a point so far and returns the number of
-// further repetitions, or "done" with the reason. It is pure: their seconds are those that all ranks agree
-// on, so that all ranks get the same answer. Source: guide, "Actual Benchmarking", "-iter_policy", "-time".
+// Rules that decide the number of repetitions. A Sampling gets the completed batches of a point and returns
+// the next batch, or that the point is done or timed out. It is pure, and all ranks have agreed on the
+// seconds of the batches, so all ranks get the same decision. Source: guide, "Actual Benchmarking",
+// "-iter_policy",
+// "-time".
 #pragma once
 
 #include <cstdint>
@@ -13,54 +15,57 @@
 
 namespace openimb {
 
-/// What a batch of repetitions is for.
+/// The purpose of a batch of repetitions.
 enum class Purpose {
   warm_up,  ///< untimed
   trial,    ///< timed to estimate what one repetition takes
   measure   ///< timed for the row
 };
 
+/// A batch to run.
 struct BatchPlan {
   Purpose purpose = Purpose::measure;
   std::int64_t repetitions = 0;
-  /// Not the first segment of a row that alternates with other launches: the launch waits for its slice and
-  /// warms up with one repetition.
+  /// The batch is the second or a later segment of a row that alternates with other launches. The launch then
+  /// waits for its slice and warms up with one repetition.
   bool further_segment = false;
 };
 
-/// A completed step: the seconds of the slowest rank, equal on all ranks; 0 for a warm-up.
+/// A completed batch.
 struct CompletedBatch {
   BatchPlan step;
-  double seconds = 0;
-  std::int64_t valid = 0;  ///< repetitions in which no rank was late, where these begin at agreed times
+  double seconds = 0;      ///< time on the slowest rank, equal on all ranks; 0 for a warm-up
+  std::int64_t valid = 0;  ///< -sync_start clock: repetitions in which no rank was late
 };
 
 struct Decision {
   enum class Answer { step, done, time_out };
   Answer answer = Answer::done;
   BatchPlan step = {};
-  std::int64_t total = 0;   ///< of a step that measures: measured repetitions of the point in total
-  double seconds_each = 0;  ///< time_out: what one repetition takes
+  std::int64_t total = 0;  ///< Purpose::measure: repetitions of the point that all batches will have measured
+  double seconds_each = 0;  ///< time_out: time of one repetition
 };
 
 class Sampling {
  public:
   virtual ~Sampling() = default;
+  /// `so_far`: the completed batches of the point, oldest first.
   virtual Decision next(std::span<const CompletedBatch> so_far) const = 0;
 };
 
-/// What the guide's policies depend on.
+/// The limits of the guide's policies for one point.
 struct SamplingLimits {
   Settings settings;
   IterationPolicy policy = IterationPolicy::dynamic;
   std::int64_t planned = 0;  ///< repetitions before their time is known
   int processes = 1;
-  double load_seconds = 0;  ///< per repetition, of a load that does not depend on the transfer
+  double load_seconds = 0;  ///< computation per repetition that does not depend on the transfer
   bool warm_up = true;
 };
 
-/// One sample. Warms up; times one repetition and, where the time limit may reduce their number, some more,
-/// as the first may have been slow; then measures as many as all limits allow.
+/// One sample by the guide's rules: a warm-up, a trial of one repetition, then as many measured repetitions
+/// as all limits allow. If the time limit would reduce their number, a longer trial comes first, because the
+/// first repetition may have been slow.
 class GuideSampling final : public Sampling {
  public:
   explicit GuideSampling(const SamplingLimits& limits) : limits_(limits) {}
@@ -70,8 +75,8 @@ class GuideSampling final : public Sampling {
   SamplingLimits limits_;
 };
 
-/// Measures one repetition where none fits into the time limit: a slow pair must not cost the other pairs of
-/// its round their rows.
+/// Measures one repetition instead of timing out. A slow pair must not cost the other pairs of its round
+/// their rows.
 class AtLeastOneSampling final : public Sampling {
  public:
   explicit AtLeastOneSampling(std::unique_ptr<Sampling> inner) : inner_(std::move(inner)) {}
@@ -85,8 +90,9 @@ class AtLeastOneSampling final : public Sampling {
 /// et al., ICPE 2020).
 class SegmentedSampling final : public Sampling {
  public:
-  /// At most `segments`. Each has whole cycles of `cycle` repetitions, as each begins with the first buffers
-  /// and the first root; only the last one may end within a cycle.
+  /// `segments`: largest number of segments. `cycle`: repetitions after which buffers and roots repeat. Each
+  /// segment starts with the first buffers and the first root, so it has whole cycles; only the last segment
+  /// may end within a cycle.
   SegmentedSampling(std::unique_ptr<Sampling> inner, int segments, std::int64_t cycle)
       : inner_(std::move(inner)), segments_(segments), cycle_(cycle) {}
   Decision next(std::span<const CompletedBatch> so_far) const override;
@@ -97,8 +103,9 @@ class SegmentedSampling final : public Sampling {
   std::int64_t cycle_;
 };
 
-/// Measures `repetitions_to_give_up` first, and the rest where enough of them are valid. Both parts but the
-/// last have whole cycles of `cycle` repetitions, as each begins with the first buffers and the first root.
+/// Measures `repetitions_to_give_up` repetitions first, and the others only if enough of them are valid. The
+/// first part is rounded up to whole cycles of `cycle` repetitions, because the second part starts again with
+/// the first buffers and the first root.
 class EarlyExitSampling final : public Sampling {
  public:
   EarlyExitSampling(std::unique_ptr<Sampling> inner, std::int64_t cycle)
@@ -110,14 +117,14 @@ class EarlyExitSampling final : public Sampling {
   std::int64_t cycle_;
 };
 
-/// What one sample of a pass depends on beside the guide's limits.
+/// The limits of one sample of a pass, in addition to the guide's.
 struct PassLimits {
   double seconds = 0;       ///< desired duration of a sample
   double shortest = 0;      ///< shortest duration that the clock can measure
   double seconds_each = 0;  ///< seconds of one repetition in earlier passes; 0: not known yet
   std::int64_t cycle = 1;   ///< repetitions until the first root is root again
-  bool limited = false;     ///< no more than `planned` repetitions are possible or wanted
-  double runs = 1;  ///< runs of each repetition: more than one where it is also timed with computation
+  bool limited = false;     ///< no more than SamplingLimits::planned repetitions are possible or wanted
+  double runs = 1;  ///< number of runs of each repetition; above 1 if it is also timed with computation
 };
 
 /// One sample of a pass. In the first pass, trials estimate the time of a repetition.
@@ -133,16 +140,17 @@ class PassSampling final : public Sampling {
   PassLimits pass_;
 };
 
-/// The estimate of seconds per repetition after one more sample; `before` 0: no estimate yet. It is the least
-/// so far, but a faster sample lowers it to a quarter at most, as a sample of few repetitions may be lucky; a
+/// The estimate of seconds per repetition after one more sample. `before`: the earlier estimate, 0 if there
+/// is none. `now`: seconds per repetition in the sample. The estimate is the smallest so far, with two
+/// exceptions: one sample lowers it to no less than a quarter, because a short sample may be lucky, and a
 /// sample of more than four times the estimate raises it to half of that sample.
 double seconds_each_after(double before, double now);
 
 /// Longest sample of a pass, in seconds, unless a repetition takes longer.
 inline constexpr double longest_sample_seconds = 20e-3;
 
-/// Desired seconds of a sample, with so many points. A pass should be short compared with the time for which
-/// a machine keeps its state, and there should be many passes.
+/// Desired duration of a sample in seconds if a pass has `points` points. A pass should be short compared
+/// with the time for which a machine keeps its performance state, and there should be many passes.
 double seconds_of_samples(const Passes& passes, std::size_t points);
 
 }  // namespace openimb

@@ -15,7 +15,8 @@ namespace openimb {
 
 namespace {
 
-// Guide, "Warm-Up Phase": a message of sizeof(assign_type), here at least one element.
+// Length of the warm-up message: sizeof(assign_type), but at least one element. Source: guide, "Warm-Up
+// Phase".
 constexpr std::int64_t assign_type_bytes = 4;
 
 std::int64_t warm_up_bytes(const Spec& spec, const Element& element) {
@@ -70,7 +71,7 @@ void Schedule::add_tables(const SelectedBenchmark& selected) {
   }
 }
 
-// The variants of a table follow each other.
+// Adds a table for each variant; the variants of a table follow each other.
 void Schedule::add_variants(TableKey key) {
   if (options_.variants.empty()) return tables_.push_back(key);
   for (std::size_t i = 0; i < options_.variants.size(); ++i) {
@@ -123,7 +124,7 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
   return {Transfers::non_aggregate, Transfers::aggregate};
 }
 
-// A benchmark's Spec as options change it.
+// The Spec of a benchmark, as changed by options.
 Spec Schedule::spec_of(int benchmark) const {
   Spec spec = catalog_[static_cast<std::size_t>(benchmark)];
   if (spec.topology.exists() && options_.topology) spec.topology = *options_.topology;
@@ -139,7 +140,7 @@ Spec Schedule::spec_of(int benchmark) const {
   return spec;
 }
 
-// Messages that one process receives at once: a hub's partners all send to it.
+// Number of messages that one process receives at once. All partners of a hub send to it.
 std::int64_t Schedule::received_at_once(int in_flight) const {
   const bool hub = options_.fabric && has_hub(options_.fabric->rounds);
   return hub ? times(available() - 1, in_flight) : in_flight;
@@ -193,7 +194,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
   for (const std::int64_t bytes : message_lengths(spec, options_)) {
     plan.points.push_back(plan_point(plan, bytes));
   }
-  // Guide, "Warm-Up Phase": none for files.
+  // Files have no warm-up. Source: guide, "Warm-Up Phase".
   if (options_.warm_up && !spec.uses_files()) {
     plan.warm_up = plan_point(plan, threads_of(spec) * warm_up_bytes(spec, plan.element));
     if (plan.warm_up->failure) plan.warm_up.reset();
@@ -201,8 +202,8 @@ TablePlan Schedule::plan(const TableKey& key) const {
   return plan;
 }
 
-// Where the messages in flight exceed -mem, the point has as many as fit. Not in IMB-FABRIC: pairs are
-// compared with each other, so all have the same number.
+// If the messages in flight exceed -mem, the point gets as many as fit. IMB-FABRIC does not reduce the
+// number, because it compares pairs with each other.
 Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes) const {
   const auto fits = [this](const Point& candidate) {
     return candidate.needed_bytes <= options_.settings.max_memory;
@@ -235,7 +236,7 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_fli
               .failure = {}};
   point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
                                       plan.policy, bytes_per_thread, processes);
-  // A file has room for every repetition, so that its buffers need one section.
+  // Every repetition has its own part of the file, so one section of the buffers is enough.
   const std::int64_t sections =
       spec.uses_files() ? 1 : disjoint_sections(settings, plan.table.transfers, point.planned, bytes);
   point.geometry = plan_geometry(spec, bytes_per_thread, processes, plan.element, off_cache_, sections,
@@ -250,16 +251,16 @@ int Schedule::threads_in(const Spec& spec) const {
   return spec.partitioned ? options_.threads.count : threads_of(spec);
 }
 
-// Counts message buffers; with -check a chunk that is composed and one that is read; the time of each
-// repetition, which is kept twice where ranks are compared; the attached buffer of buffered sends;
-// requests. Every thread has its own buffers, chunks and requests.
+// Bytes that a process needs for a point: message buffers, requests, the times of repetitions (two copies,
+// one of them to compare ranks), the attached buffer of buffered sends, and with -check one chunk to compose
+// and one to read. Every thread has its own buffers, chunks and requests.
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
       plan.spec().uses_files() ? geometry.total() : geometry.receive_span(geometry.sections);
   const std::int64_t images = options_.check ? 2 * std::min(image_chunk, widest) : 0;
   const bool each_timed = options_.every_repetition() || plan.synchronized || plan.gated;
-  // Stamps, and what is computed of them.
+  // Series of time stamps, and series that are computed from them.
   constexpr std::int64_t gated_series = 10;
   const std::int64_t samples = plan.gated   ? times(gated_series, point.planned)
                                : each_timed ? point.planned
@@ -298,10 +299,11 @@ std::optional<Failure> Schedule::failure_of(const TablePlan& plan, const Point& 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point) const {
   auto guide = std::make_unique<GuideSampling>(limits(plan, point));
   if (options_.fabric) return std::make_unique<AtLeastOneSampling>(std::move(guide));
-  // Not divided: aggregate transfers complete together, and repetitions continue in a file.
   if (plan.gated && !options_.interleaving) {
     return std::make_unique<EarlyExitSampling>(std::move(guide), cycle_of(plan, point));
   }
+  // Aggregate transfers complete together, and the repetitions of a file continue in it, so neither has
+  // segments.
   if (!options_.interleaving || plan.spec().uses_files() || plan.table.aggregate()) return guide;
   const std::int64_t cycle = cycle_of(plan, point);
   return std::make_unique<SegmentedSampling>(std::move(guide), options_.interleaving->segments, cycle);
@@ -331,12 +333,12 @@ SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const
           .warm_up = options_.warm_up && !spec.uses_files()};
 }
 
-// Repetitions after which the first buffers and the first root are used again.
+// Number of repetitions after which buffers and roots repeat.
 std::int64_t Schedule::cycle_of(const TablePlan& plan, const Point& point) const {
   return std::max(point.geometry.slots, rotation(plan));
 }
 
-// Repetitions after which the first root is root again.
+// Number of repetitions after which the first root is root again.
 std::int64_t Schedule::rotation(const TablePlan& plan) const {
   return options_.moves_root(plan.spec()) ? plan.table.grouping.processes : 1;
 }
