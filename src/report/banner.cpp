@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view rule = "#----------------------------------------------------------------\n";
 
-// Text from outside may have line breaks, and a line that does not begin with # would look like a result.
+// Replaces line breaks in text from outside: a line that does not begin with # would look like a result.
 std::string on_one_line(std::string text) {
   std::ranges::replace_if(text, [](unsigned char c) { return c < ' '; }, ' ');
   return text;
@@ -34,7 +34,7 @@ std::string data_type(const Element& element) {
 }
 
 std::string title(const RunFacts& facts, std::string_view line) {
-  if (facts.style == OutputStyle::threads) {  // wider
+  if (facts.style == OutputStyle::threads) {  // this style has a wider title
     const std::string wide = std::string("#").append(66, '-') += '\n';
     return wide + "#    OpenIMB " + facts.version + ", " + facts.part + "    \n" + wide + "#\n";
   }
@@ -166,8 +166,8 @@ std::string site(const RunFacts& facts) {
          fact("MPI Thread Environment", facts.thread_level);
 }
 
-// The banner of IMB-P2P and IMB-FABRIC: comment lines only, the list first, shorter rules. The data type is
-// stated only where it is not MPI_BYTE, which the reference output always has.
+// The banner of IMB-P2P and IMB-FABRIC: comment lines only, the list of benchmarks first, shorter rules. It
+// states the data type only if it is not MPI_BYTE, as the reference output has no such line.
 std::string compact_banner(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
   std::string text = title(facts, "#------------------------------------------------------------\n");
   text += site(facts) + "#\n# Calling sequence was:\n#\n" + command_of(facts) + "\n#\n";

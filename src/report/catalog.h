@@ -1,5 +1,4 @@
-// The benchmarks of all components as JSON: -list json. Other programs read it instead of having a list of
-// their own.
+// The benchmarks of all components as JSON (-list json), for other programs.
 #pragma once
 
 #include <span>
@@ -10,7 +9,7 @@
 
 namespace openimb {
 
-/// One line. schema/benchmarks.json is the one of an MPI that has all calls.
+/// Returns one line. schema/benchmarks.json is such a line, of an MPI that has all calls.
 std::string catalog_json(std::span<const ComponentList> components, std::string_view version);
 
 }  // namespace openimb

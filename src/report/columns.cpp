@@ -8,7 +8,7 @@ namespace openimb {
 
 namespace {
 
-// A figure in the unit of the text. A table may show a figure that a row lacks: 0.
+// Returns a figure in the unit of the text; 0 if the row lacks a figure that the table shows.
 double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
   if (!row.has(figure) && info_of(figure).presence != FigureInfo::always) return 0;
   const Unit unit = info_of(figure).unit;
@@ -16,15 +16,15 @@ double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
   return unit == Unit::bytes_per_second ? row[figure] / bytes_per_megabyte : row[figure];
 }
 
-// Half width of the interval in percent; n/a with too few samples. The percent sign keeps scripts from
-// reading it as a figure of IMB's.
+// Half width of the interval in percent, or n/a with too few samples. The percent sign keeps scripts from
+// reading it as a column of IMB.
 std::string precision(const Row& row, bool labeled) {
   if (!row.passes || !row.passes->half_width) return "n/a";
   return formatted(labeled ? "%g" : "%.2f%%", *row.passes->half_width * 100);
 }
 
-// Cells in the reference output of IMB-HALO: six digits, as C++ streams print them. A blank precedes each
-// figure except the first. (xN): N messages per repetition; Mb/s counts all N.
+// Cells as in the reference output of IMB-HALO: six significant digits, as C++ streams print them. A blank
+// precedes each figure except the first. "(xN)": N messages per repetition, all of which Mb/s counts.
 std::vector<Cell> labeled_cells(const Table& table, const Measurement& measurement, const Row& row,
                                 double bytes_per_megabyte) {
   std::vector<Cell> cells{{"", labeled_length_of(table, measurement.bytes)}};
@@ -74,7 +74,7 @@ std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, c
     cells.push_back({column.head, rounded ? padded(formatted("%.0f", number)) : decimal_cell(number)});
   }
   if (table.precision) cells.push_back({"+-[%]", padded(precision(row, false))});
-  // The guide's description of -DCHECK has a floating-point number.
+  // A floating-point number, as in the guide's description of -DCHECK.
   if (table.defects) cells.push_back({"defects", decimal_cell(static_cast<double>(row.defects.value_or(0)))});
   return cells;
 }

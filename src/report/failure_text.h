@@ -1,4 +1,4 @@
-// Failures as text: for records, for tables, and for the line on stderr.
+// Texts about failures: for records, for tables, and for the line on stderr.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace openimb {
 
-/// What to do about it, as the end of a sentence.
+/// What the user can do about it, as the end of a sentence.
 const char* help_for(Failure::Cause cause);
 
-/// Whether one length failed, and not the whole table.
+/// Whether the failure concerns one length, not the whole table.
 bool is_about_a_length(Failure::Cause cause);
 
-/// In units of 2^30 bytes, rounded up to three decimals: enough for -mem.
+/// GiB, rounded up to three decimals, so that -mem with this number suffices.
 double gigabytes(std::int64_t bytes);
 
 /// "PingPong, 2 processes, 8 B: time out: one repetition ...; give more time with -time, ...".
 std::string failure_text(const Table& table, const Failure& failure);
 
-/// In the text tables: a row, or lines in place of a table.
+/// Lines for the text tables: a row, or lines in place of a table.
 std::string failure_lines(const Table& table, const Failure& failure, OutputStyle style);
 
 }  // namespace openimb

@@ -8,7 +8,7 @@ namespace {
 
 struct CodePoint {
   std::uint32_t value = 0;
-  std::size_t length = 1;  ///< bytes; of invalid UTF-8, the bytes to skip
+  std::size_t length = 1;  ///< bytes; in invalid UTF-8, the bytes to skip
   bool valid = false;
 };
 

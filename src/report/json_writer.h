@@ -1,5 +1,4 @@
-// A writer of JSON, whose commas and brackets are right by construction. The suite depends on no JSON
-// library.
+// Writes JSON with correct commas and brackets, without a JSON library.
 #pragma once
 
 #include <cmath>
@@ -14,8 +13,8 @@
 
 namespace openimb {
 
-/// A string with its quotes. Bytes that are not UTF-8 become U+FFFD; every line break of Unicode is escaped,
-/// as many readers of JSON lines split at all of them.
+/// Returns a string with quotes. Bytes that are not UTF-8 become U+FFFD. All line breaks of Unicode are
+/// escaped, as many readers of JSON lines split at them.
 std::string json_string(std::string_view text);
 
 class JsonWriter {
@@ -31,7 +30,7 @@ class JsonWriter {
     object(fill);
   }
 
-  /// Booleans, numbers, strings, optionals (null when empty) and ranges of these. NaN and infinities become
+  /// Writes a boolean, number, string, optional (null if empty) or range of these. NaN and infinities become
   /// null.
   template <class Value>
   void value(const Value& value) {
@@ -58,7 +57,7 @@ class JsonWriter {
     key(name);
     this->value(value);
   }
-  /// A field that is left out where it does not apply.
+  /// Writes a field, or nothing if `value` is empty.
   template <class Value>
   void field_if_any(std::string_view name, const std::optional<Value>& value) {
     if (value) field(name, *value);
@@ -79,7 +78,7 @@ class JsonWriter {
     element(json_string(name));
     text_ += ':';
   }
-  // A string ends with its quote, so that these characters at the end can only be structure.
+  // A string ends with its quote, so one of these characters at the end of text_ is never part of a string.
   void element(std::string_view text) {
     if (!text_.empty() && std::string_view("{[:").find(text_.back()) == std::string_view::npos) text_ += ',';
     text_ += text;

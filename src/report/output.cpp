@@ -30,7 +30,7 @@ void write_and_flush(std::FILE* out, const std::string& text, const OutputName& 
 
 LineOutput::LineOutput(std::FILE* out, const std::string& path, const LineFile& file)
     : out_(out), name_{.program = "IMB", .name = '"' + path + '"'}, file_(file) {
-  // Without a buffer no part of a failed line is left to be written later.
+  // Without a buffer, no part of a failed line can be written later.
   std::setvbuf(out, nullptr, _IONBF, 0);
 }
 

@@ -20,7 +20,7 @@ std::optional<const char*> mode_of(Transfers transfers) {
   return transfers == Transfers::aggregate ? "aggregate" : "non_aggregate";
 }
 
-// `group`: the one the record is about; -1: all of them.
+// `group`: the group of the record; -1: all groups.
 void write_point(JsonWriter& json, const Table& table, int group) {
   const Grouping& grouping = table.grouping;
   json.field("benchmark", table.spec.name);
@@ -32,7 +32,7 @@ void write_point(JsonWriter& json, const Table& table, int group) {
   json.field("threads", grouping.threads);
   json.field("group_count", grouping.group_count());
   json.field("group", group < 0 ? std::nullopt : std::optional(group));
-  // Without a map and with one group they are 0, 1, 2, ...: `processes` has them.
+  // Without a map, one group has the ranks 0, 1, 2, ...: `processes` says it.
   if (grouping.groups.empty() || (!grouping.map && grouping.group_count() == 1)) return;
   const std::span<const std::vector<int>> groups = grouping.groups;
   json.field("groups", group < 0 ? groups : groups.subspan(static_cast<std::size_t>(group), 1));
@@ -124,7 +124,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
   return record("result", [&](JsonWriter& json) {
     json.field_if_any("row", number_of(measurement, row));
     write_point(json, table, row.group);
-    // Other benchmarks use the run's -window.
+    // For other benchmarks the run's -window holds.
     if (const auto kind = table.spec.one_sided.window) json.field("window_kind", name_of(*kind));
     json.field_if_any("in_flight", measurement.fewer_in_flight);
     json.field("bytes", measurement.bytes);
@@ -148,7 +148,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
   });
 }
 
-// Has what the samples of a row have in common; written once per row.
+// Writes what all samples of a row have in common, once per row.
 std::string row_record(const Table& table, const Measurement& measurement, const Row& row) {
   return record("row", [&](JsonWriter& json) {
     json.field_if_any("row", number_of(measurement, row));

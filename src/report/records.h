@@ -1,4 +1,4 @@
-// JSON lines: one object per line, flushed when it is written; schema/record.schema.json defines them.
+// Writes records as JSON lines: one object per line, flushed at once. schema/record.schema.json defines them.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace openimb {
 
 class RecordReporter final : public Reporter {
  public:
-  /// `out` stays the caller's; `path` is for messages.
+  /// Does not close `out`. `path` is for messages.
   RecordReporter(std::FILE* out, const std::string& path, OptionsInForce options, const LineFile& file = {});
   void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table&) override {}
@@ -34,7 +34,7 @@ class RecordReporter final : public Reporter {
   std::set<int> announced_;  ///< rows whose `row` record was written
 };
 
-/// The `end` record as a line, newline included; also written by the signal handler.
+/// The `end` record as a line with its newline. Signal handlers also write it.
 std::string end_record(const Ending& ending);
 
 }  // namespace openimb

@@ -1,4 +1,4 @@
-// Where results go. The session calls these in order, on rank 0 only.
+// The interface to which the session passes results, in order, on rank 0 only.
 #pragma once
 
 #include <span>
@@ -8,23 +8,22 @@
 
 namespace openimb {
 
-/// Order of calls: begin, then per table open_table, any number of row and failure, and close_table, then
-/// end. A failure may also come outside a table, and samples come before the tables. Each call has flushed
-/// its text when it returns. A reporter that cannot write prints one message on stderr, continues, and
-/// returns false from ok().
+/// Order of calls: begin; for each table open_table, any number of row and failure, close_table; end. A
+/// failure may also come outside a table. Samples and pairs come before the tables. Each call flushes its
+/// text before it returns. A reporter that cannot write prints one message on stderr, continues, and returns
+/// false from ok().
 class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void begin(const RunFacts& facts, const Options& options) = 0;
   virtual void open_table(const Table& table) = 0;
   virtual void row(const Table& table, const Measurement& measurement) = 0;
-  /// In passes: a sample of a row, as soon as it is measured; all samples come before the first table.
+  /// In passes: a sample of a row, as soon as it is measured.
   virtual void sample(const Table& /*table*/, const PassSample& /*sample*/) {}
-  /// IMB-FABRIC: the pairs of a round, as soon as they are measured; all come before the first table, and no
-  /// row follows.
+  /// IMB-FABRIC: the pairs of a round, as soon as they are measured. Their tables have no rows.
   virtual void pairs(const Table& /*table*/, std::span<const PairSample> /*samples*/) {}
   virtual void failure(const Table& table, const Failure& failure) = 0;
-  /// No row follows; an interrupted run may leave a table open.
+  /// The table has no further rows. An interrupted run may leave a table open.
   virtual void close_table(const Table& table) = 0;
   virtual void end(const Ending& ending) = 0;
   virtual bool ok() const { return true; }

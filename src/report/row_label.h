@@ -1,4 +1,4 @@
-// The row that a message is about, in words.
+// Names the row that a message is about.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace openimb {
 struct RowLabel {
   std::string_view benchmark;
   int processes = 0;                       ///< of one group
-  std::optional<std::int64_t> bytes = {};  ///< empty: no length
-  std::string_view variant = {};           ///< empty: none
+  std::optional<std::int64_t> bytes = {};  ///< empty without a length
+  std::string_view variant = {};           ///< empty without variants
 };
 
-/// Writes "PingPong, 2 processes, 8 B, variant ring", or what fits of it, and a final zero. Returns its
-/// length. Does not allocate, as memory may be what is missing.
+/// Writes "PingPong, 2 processes, 8 B, variant ring" and a final zero, cut if `text` is too short. Returns
+/// the length without the zero. Does not allocate, as it runs when memory is exhausted.
 std::size_t write_label(std::span<char> text, const RowLabel& label);
 
 std::string text_of(const RowLabel& label);

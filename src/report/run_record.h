@@ -1,4 +1,4 @@
-// The first record of a launch: its command line and options, and where it runs.
+// The first record of a launch: its command line, options and platform.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What did not go as asked for, in lines for stderr when a launch ends.
+// Prints on stderr, at the end of a launch, what did not go as requested.
 #pragma once
 
 #include <cstdio>
@@ -8,11 +8,11 @@
 
 namespace openimb {
 
-/// A line each for an early end, for rows beyond a limit and failed rows with the first cause of each, and
-/// for wrong bytes; else nothing.
+/// Prints one line each for an early end, for rows beyond a limit and for failed rows (with the first cause),
+/// and for wrong bytes; prints nothing if there is none of these.
 class SummaryReporter final : public Reporter {
  public:
-  /// `err` stays the caller's; it may be a launcher's pipe.
+  /// Does not close `err`.
   explicit SummaryReporter(std::FILE* err) : err_(err) {}
   void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table&) override {}
@@ -24,7 +24,7 @@ class SummaryReporter final : public Reporter {
  private:
   std::FILE* err_;
   std::string program_ = "IMB";
-  std::string first_, first_beyond_limit_;  ///< failure
+  std::string first_, first_beyond_limit_;  ///< the first failure of each kind
 };
 
 }  // namespace openimb

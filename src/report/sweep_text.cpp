@@ -11,9 +11,9 @@ namespace openimb {
 
 namespace {
 
-constexpr std::size_t most_shown = 5;  // slow pairs of a length, and failed pairs
+constexpr std::size_t most_shown = 5;  // slow pairs per length, and failed pairs
 
-// Bins of a histogram: the first begins at a nanosecond, each is a permille wide.
+// Bins of a logarithmic histogram: the first begins at a nanosecond, each is 0.1 % wide.
 constexpr double shortest_seconds = 1e-9, width = 1e-3, longest_seconds = 1e6;
 
 std::size_t bin_of(double seconds) {

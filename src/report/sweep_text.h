@@ -1,5 +1,5 @@
-// IMB-FABRIC in text: a line for each pair with -matrix, and for each benchmark a table by length, followed
-// by the slowest pairs. Memory does not grow with the number of pairs.
+// The text of IMB-FABRIC: a line per pair with -matrix, and for each benchmark a table by length, followed by
+// the slowest pairs. Its memory does not grow with the number of pairs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace openimb {
 
-/// Statistics of times in a histogram: the median is known to a permille.
+/// Statistics of times, from a histogram: the error of the median is at most 0.1 %.
 class TimesOfPairs {
  public:
   void add(double seconds);
@@ -30,7 +30,7 @@ class TimesOfPairs {
 class SweepText {
  public:
   void begin(const RunFacts& facts, const Options& options);
-  /// Lines of -matrix, or nothing.
+  /// Returns the lines of -matrix, or nothing.
   std::string pairs(const Table& table, std::span<const PairSample> samples);
   void failure(const Table& table, const Failure& failure);
   std::string table(const Table& table) const;
@@ -43,11 +43,11 @@ class SweepText {
   };
   struct LengthSummary {
     TimesOfPairs times;
-    std::int64_t repetitions = 0;  ///< the least
+    std::int64_t repetitions = 0;  ///< the least of any pair
     std::int64_t defects = 0;
     std::int64_t failed = 0;
-    std::vector<PairSample> worst;     ///< the slowest first, each pair once
-    std::vector<Failed> failed_pairs;  ///< the first ones
+    std::vector<PairSample> worst;     ///< slowest first, each pair once
+    std::vector<Failed> failed_pairs;  ///< the first few
   };
   using ByLength = std::map<std::int64_t, LengthSummary>;
 

@@ -61,7 +61,7 @@ void DumpReporter::row(const Table&, const Measurement& measurement) {
   std::string text;
   for (const Row& row : measurement.rows) {
     for (const double seconds : row.repetition_seconds) {
-      // Four decimals, as PingPong halves its round trip: half a nanosecond is visible.
+      // Four decimals: PingPong halves its round trip, so half a nanosecond is visible.
       text += formatted("%lld %.4f\n", static_cast<long long>(measurement.bytes), seconds * 1e6);
     }
   }

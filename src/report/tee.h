@@ -1,4 +1,4 @@
-// Several reporters as one, and the -dumpfile writer.
+// Calls several reporters as one, and writes -dumpfile.
 #pragma once
 
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace openimb {
 class Tee final : public Reporter {
  public:
   void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
-  /// `writing` is called with all that is written, and calls it. Null: it is written at once.
+  /// From now on calls `writing` with a function that writes; `writing` must call it. Null: writes directly.
   void write_through(std::function<void(const std::function<void()>&)> writing) {
     writing_ = std::move(writing);
   }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t ranks_per_line = 16;
 
-// Lines of ranks; the first one follows `lead`, the others are aligned with it.
+// Formats ranks in lines. The first line begins with `lead`, the others are aligned with it.
 std::string rank_lines(std::string lead, std::span<const int> ranks) {
   std::string text;
   while (!ranks.empty()) {
@@ -32,7 +32,7 @@ std::string rank_lines(std::string lead, std::span<const int> ranks) {
   return text += "# \n";
 }
 
-// The reference output does not print a single thread, except for benchmarks of threads.
+// The reference output names threads only in benchmarks of threads, or if there are several.
 std::string threads_of(const Table& table) {
   const bool is_shown = table.grouping.threads > 1 || table.spec.threaded;
   return is_shown ? formatted(" (threads: %d)", table.grouping.threads) : "";
@@ -92,7 +92,7 @@ std::string title_of(const Table& table) {
   return text += stencil.corners ? ", corners)" : ")";
 }
 
-// Width of the rules in IMB-MT: see OutputStyle.
+// Least width of the rules in IMB-MT: see OutputStyle.
 constexpr std::size_t columns_of_threads = 6;
 
 std::string strip_line_ends(const std::string& text) {
@@ -104,7 +104,8 @@ std::string strip_line_ends(const std::string& text) {
   return stripped;
 }
 
-// Options that decide how many messages are in flight. The reference output of IMB-MPI1 has no such lines.
+// Lines about the options that decide how many messages are in flight. The reference output of IMB-MPI1 has
+// none.
 std::string window_lines(const Table& table, OutputStyle style, int in_flight) {
   const int active = table.spec.processes_taking_part(table.grouping.processes);
   const std::string pairs = style == OutputStyle::pairs ? formatted("# pairs = %d\n", active / 2) : "";
@@ -155,7 +156,7 @@ std::string tail_line(const std::optional<Tail>& tail) {
   return text += " ]\n";
 }
 
-// The row that a note is about: "8 B, group 1".
+// Names the row of a note: "8 B, group 1".
 std::string row_label(const Table& table, std::int64_t bytes, const Row& row) {
   std::string label;
   if (table.has_lengths()) label = formatted("%lld B", static_cast<long long>(bytes));
@@ -238,7 +239,7 @@ std::string passes_line(const Ending& ending) {
                    ending.probes ? "" : "; no probes: exchanges take too long");
 }
 
-// The reference's last line, for which existing scripts look, follows whenever all ranks go on to
+// The reference's last line, which existing scripts look for, is printed if all ranks continue to
 // MPI_Finalize in order; never after an early end.
 std::string footer(const Ending& ending) {
   const bool complete = ending.state == Ending::State::complete;

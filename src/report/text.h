@@ -1,4 +1,4 @@
-// The classic text tables, for people and for existing parsers: none of our own lines is between the first
+// The classic text tables, for people and for existing parsers. No line of our own stands between the first
 // row of a table and the blank line that ends it; notes follow that line. Source: reference output of IMB
 // 2021 (13-wide columns, rules, group lists, failure rows, footer).
 #pragma once
@@ -18,9 +18,9 @@ namespace openimb {
 /// Notes on a table that was measured in passes.
 class PassesNotes {
  public:
-  /// `where`: label of the row, "8 B"; `group`: Row::group.
+  /// `where`: label of the row, such as "8 B". `group`: Row::group.
   void add(const std::string& where, int group, const SampleStatistics& statistics);
-  /// Comment lines; `precision`: what was asked for.
+  /// Returns comment lines. `precision`: the precision asked for.
   std::string notes(std::optional<double> precision) const;
 
  private:
@@ -37,7 +37,7 @@ class PassesNotes {
   std::string widest_row_;
   int rows_with_levels_ = 0;
   std::string levels_;               ///< of the first such row
-  std::map<int, Machine> machines_;  ///< by group: each has probes of its own
+  std::map<int, Machine> machines_;  ///< by group: each group has its own probes
   int rows_without_reference_ = 0;
 };
 

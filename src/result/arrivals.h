@@ -1,5 +1,5 @@
-// From the times at which ranks began and ended each repetition, by the common clock, to the figures of a
-// row.
+// Computes a row's values from the times, by the common clock, at which ranks began and ended each
+// repetition.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,22 @@
 
 namespace openimb {
 
-/// Of each repetition of a group, in common time; `late` is above 0 where a rank began late.
+/// Times of each repetition of a group, in seconds of the common clock. `late` is above 0 if a rank began
+/// late: the repetition is then invalid.
 struct ArrivalSeries {
   std::vector<double> first_arrival, last_arrival, first_exit, last_exit, late;
 
   std::size_t size() const { return late.size(); }
+  /// Number of valid repetitions.
   std::size_t valid() const;
   /// The part of `values` that belongs to valid repetitions.
   std::vector<double> valid_values(const std::vector<double>& values) const;
-  /// From the last arrival to the last exit, of valid repetitions.
+  /// Seconds from the last arrival to the last exit, of valid repetitions.
   std::vector<double> times_from_last() const;
 };
 
-/// Medians over the valid repetitions of a group; NaN if no repetition is valid. Ranks: in the world; -1:
-/// none.
+/// Medians over the valid repetitions of a group, in seconds; NaN if no repetition is valid. Ranks are world
+/// ranks; -1: none.
 struct GroupArrivals {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
   double from_last = none, from_first = none, start_skew = none, exit_skew = none;
@@ -31,7 +33,7 @@ struct GroupArrivals {
 
 GroupArrivals figures_of(const ArrivalSeries& series);
 
-/// The median of the differences a - b in valid repetitions.
+/// Median of the differences a - b over valid repetitions; NaN if there are none.
 double median_difference(const ArrivalSeries& series, const std::vector<double>& a,
                          const std::vector<double>& b);
 

@@ -18,7 +18,7 @@ void include(Evidence::Total& total, double value, int rank) {
   total.rank = rank;
 }
 
-// The counters of a rank, or its host's.
+// Adds the counters of a rank, or those of its host (`per_host`).
 void include_all(Evidence& evidence, const Reading& change, int rank, bool per_host) {
   for (const SummedCounter& summed : summed_counters) {
     const std::size_t i = index_of(summed.counter);

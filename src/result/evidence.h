@@ -1,5 +1,5 @@
-// What the operating system counted while a row was measured: what may have disturbed it, and which
-// interfaces its messages took. Read before and after each sample, outside the clock
+// What the operating system counted while a row was measured. It shows what may have disturbed the row, and
+// which interfaces carried its messages. Read before and after each sample, outside the clock
 // (system/counter_reader.h).
 #pragma once
 
@@ -19,10 +19,10 @@ enum class Counter : std::size_t {
   major_faults,
   run_delay,  ///< seconds in which the rank was ready to run and had no CPU
   steal,      ///< seconds in which the hypervisor withheld the host's CPUs; read by one rank of each host
-  cpu         ///< on which the rank runs; -1: unknown
+  cpu         ///< number of the CPU on which the rank runs; -1: unknown
 };
 constexpr std::size_t index_of(Counter counter) { return static_cast<std::size_t>(counter); }
-/// A reading of one rank without interfaces.
+/// Number of values in a reading without interfaces.
 inline constexpr std::size_t rank_counters = index_of(Counter::cpu) + 1;
 
 /// A counter that is summed over ranks.
@@ -31,7 +31,7 @@ struct SummedCounter {
   const char* name;       ///< in records
   bool per_host = false;  ///< one rank of each host reads it
 };
-/// In the order of the enumeration, all but its last one.
+/// In the order of the enumeration, without `cpu`.
 inline constexpr std::array summed_counters = {
     SummedCounter{Counter::voluntary_switches, "voluntary_switches"},
     SummedCounter{Counter::involuntary_switches, "involuntary_switches"},
@@ -49,12 +49,12 @@ static_assert([] {
 
 /// One rank's counters since an arbitrary start. NaN: unknown.
 using Reading = std::vector<double>;
-/// The differences of two readings. The CPU comes from the later one; it is -2 - CPU if the rank has moved.
+/// Subtracts two readings. The CPU comes from `after`; it is -2 - CPU if the rank has moved to another CPU.
 Reading reading_difference(std::span<const double> before, std::span<const double> after);
 
 struct InterfaceBytes {
-  int rank = 0;               ///< that read it
-  std::size_t interface = 0;  ///< index into this rank's interfaces
+  int rank = 0;               ///< the rank that read them
+  std::size_t interface = 0;  ///< index into the interfaces of `rank`
   double sent = 0;
   double received = 0;
 };
@@ -63,8 +63,8 @@ struct InterfaceBytes {
 struct Evidence {
   struct Total {
     double sum = 0;
-    double most = 0;  ///< on one rank in one sample
-    int rank = -1;    ///< with the most; -1: none has any
+    double most = 0;  ///< largest value of one rank in one sample
+    int rank = -1;    ///< the rank with the largest value; -1: all values are 0 or unknown
   };
   std::array<Total, summed_counters.size()> totals = {};
   std::vector<int> moved;                  ///< ranks that changed their CPU
@@ -73,8 +73,8 @@ struct Evidence {
   Evidence& operator+=(const Evidence& other);
 };
 
-/// `by_rank`: results of reading_difference(), by world rank. `ranks`: the row's ranks. `readers`: ranks
-/// whose readings of their hosts are used; without them, the readings of all hosts.
+/// `by_rank`: results of reading_difference(), by world rank. `ranks`: the ranks of the row. `readers`: the
+/// ranks whose readings of host counters are used; by default all ranks.
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks,
                      std::span<const int> readers);
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks);

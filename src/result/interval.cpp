@@ -14,15 +14,16 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Standard errors that are added to the correlation of levels: most series have only a few changes of level.
-// bench/passes.py shows the coverage that follows.
+// Standard errors added to the correlation of levels, as most series have only a few changes of level.
+// bench/passes.py shows the resulting coverage.
 constexpr double margin_of_levels = 2;
-// The samples lie at two levels if these explain so much of their variance, and have so many samples each.
-// The best two levels of normal samples explain 0.64.
+// The samples lie at two levels if the levels explain at least this share of their variance and each has at
+// least this share of the samples. The best two levels of normal samples explain 0.64.
 constexpr double least_explained = 0.9;
 constexpr double least_group_share = 0.1;
 
-// Equal samples (ties) get the mean of their ranks.
+// Returns the ranks of the samples, up to a constant factor and offset. Equal samples (ties) get the mean of
+// their ranks.
 Numbers ranks_of(std::span<const double> samples, std::span<const double> sorted) {
   Numbers ranks;
   for (const double sample : samples) {
@@ -32,8 +33,9 @@ Numbers ranks_of(std::span<const double> samples, std::span<const double> sorted
   return ranks;
 }
 
-// Which samples are at the upper of two levels (1, else 0); empty where the samples do not lie at two. The
-// limit is the one with the largest variance between the levels (Otsu, IEEE SMC 9, 1979).
+// Returns for each sample whether it is at the upper of two levels (1) or not (0); empty if the samples do
+// not lie at two levels. The limit between the levels has the largest variance between them (Otsu, IEEE SMC
+// 9, 1979).
 Numbers levels_of(std::span<const double> samples, std::span<const double> sorted) {
   const auto count = static_cast<double>(sorted.size());
   const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / count;
@@ -76,10 +78,11 @@ class Autocorrelation {
   double squares_ = 0;
 };
 
-// These factors are the variance of a mean as a multiple of that of independent samples.
+// The next two functions return the variance of the mean of correlated samples, as a multiple of the variance
+// of the mean of independent samples.
 
-// By an autoregression of first order. The lag-1 correlation has a bias of -(1 + 4 r) / n (Marriott and Pope,
-// Biometrika 41, 1954).
+// Uses a first-order autoregression. The lag-1 correlation has a bias of -(1 + 4 r) / n (Marriott and Pope,
+// Biometrika 41, 1954); `margin` is added to it, in standard errors.
 double factor_of_first_lag(const Autocorrelation& series, double margin) {
   constexpr double most = 0.99;
   const double count = series.count();
@@ -90,8 +93,9 @@ double factor_of_first_lag(const Autocorrelation& series, double margin) {
   return 1 + 2 * correlation / (1 - correlation) * (1 - end);
 }
 
-// By the sums of two successive autocorrelations, up to the first that is not positive (Geyer, Statistical
-// Science 7, 1992). Each has a bias of -1 / n; and the mean of a series varies with it, which hides a share.
+// Uses the sums of two successive autocorrelations, up to the first sum that is not positive (Geyer,
+// Statistical Science 7, 1992). Each autocorrelation has a bias of -1 / n. The mean varies with the series,
+// which hides a share of its variance; the divisor corrects this.
 double factor_of_positive_lags(const Autocorrelation& series) {
   constexpr double least_left = 0.05;
   const double count = series.count();
@@ -121,7 +125,7 @@ MedianEstimate estimate_median(std::span<const double> samples) {
     }
   }
   estimate.effective = static_cast<double>(samples.size()) / factor;
-  constexpr double normal_quantile = 1.959964;  // of 97.5 %
+  constexpr double normal_quantile = 1.959964;  // 97.5 % quantile
   const double half = std::min(0.5, normal_quantile / 2 / std::sqrt(estimate.effective));
   estimate.interval = {quantile_of_sorted(sorted, 0.5 - half), quantile_of_sorted(sorted, 0.5 + half)};
   return estimate;

@@ -1,15 +1,16 @@
-// The median of samples that were taken one after the other, and its confidence interval. The interval needs
-// no distribution: it lies between two order statistics, as far from the median as the share of samples below
-// it may be wrong (Woodruff, JASA 47, 1952; David and Nagaraja, Order Statistics, 2003, chapter 7).
+// The median of samples in the order of time, and its 95 % confidence interval. The interval assumes no
+// distribution. It lies between two order statistics, whose distance from the median is the uncertainty of
+// the share of samples below the median (Woodruff, JASA 47, 1952; David and Nagaraja, Order Statistics, 2003,
+// chapter 7).
 //
-// That share is less certain the more successive samples are correlated. The interval is wider by the larger
-// of two factors: of an autoregression of first order with the lag-1 correlation of the samples' ranks, and
-// of the sum of their autocorrelations while these are positive. The first is more certain in short series;
-// noise between samples hides from it how long a machine is slow. Where the samples lie at two levels, the
-// correlation of the levels counts too.
+// That share is less certain if successive samples are correlated. The interval widens by the larger of two
+// factors. One uses a first-order autoregression with the lag-1 correlation of the samples' ranks, the other
+// the sum of the ranks' autocorrelations while it is positive. The first is more certain in short series, but
+// noise between samples hides from it how long a machine is slow. If the samples lie at two levels, the
+// correlation of the levels counts as well.
 //
-// Where even all samples are too few for 95 %, the interval is their range, but at least 10 samples are
-// required: intervals only for series that look independent would contain the median less often.
+// At least 10 samples are required. If even these are too few for 95 %, the interval is their range.
+// Intervals only for series that look independent would contain the median less often.
 #pragma once
 
 #include <limits>

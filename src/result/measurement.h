@@ -1,4 +1,4 @@
-// What was measured, as plain values, independent of MPI.
+// Measured values and facts about a run, as plain data that does not depend on MPI.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace openimb {
 
-/// Quantiles of the repetitions' times in seconds: of each repetition the slowest rank's time.
+/// Quantiles of the times of repetitions, in seconds. The time of a repetition is the slowest rank's.
 inline constexpr std::array<double, 12> tail_quantiles = {0,    0.10, 0.25,  0.50,  0.75,   0.90,
                                                           0.95, 0.99, 0.995, 0.999, 0.9999, 1};
 inline constexpr std::array<const char*, 12> tail_names = {"min", "p10", "p25",   "p50",   "p75",    "p90",
@@ -32,22 +32,22 @@ using Tail = std::array<double, 12>;
 /// Statistics of the samples of a row that was measured in passes (result/passes.h).
 struct SampleStatistics {
   struct State {
-    double level = 0;  ///< of the probes, seconds per exchange
+    double level = 0;  ///< median of the probes, in seconds per exchange
     int samples = 0;
-    double median = 0;  ///< of the figure that has the interval
+    double median = 0;  ///< median of the first precision target
   };
   enum class Shortfall { none, budget, passes, interrupted };
 
   int samples = 0;
-  int used = 0;                           ///< those in the reference state, or all of them
-  std::optional<Interval> interval = {};  ///< 95 %, of the table's first precision target; seconds
-  /// Of the interval, as a share of the median; the largest of all precision targets.
+  int used = 0;                           ///< samples in the reference state, or all samples
+  std::optional<Interval> interval = {};  ///< 95 %, of the table's first precision target, in seconds
+  /// Half width of the interval as a fraction of the median; the largest of all precision targets.
   std::optional<double> half_width;
-  double effective = 0;            ///< number of independent samples that have as wide an interval
-  std::vector<State> states = {};  ///< of the machine, the fastest first
+  double effective = 0;            ///< number of independent samples that would have as wide an interval
+  std::vector<State> states = {};  ///< of the machine, fastest first
   int between_states = 0;          ///< samples whose two probes are in different states
   bool reference = true;           ///< whether only samples of the fastest state are used
-  std::vector<State> modes = {};   ///< levels of the samples used, where they have two or three, in seconds
+  std::vector<State> modes = {};   ///< levels of the samples used, if they lie at two or three; seconds
   Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
 };
 template <>
@@ -60,6 +60,7 @@ class Figures {
   bool has(Figure figure) const { return !std::isnan((*this)[figure]); }
   double& operator[](Figure figure) { return values_.at(static_cast<std::size_t>(figure)); }
   double operator[](Figure figure) const { return values_.at(static_cast<std::size_t>(figure)); }
+  /// Removes the figures that passes combine in this way.
   void drop(OverPasses passes) {
     for (const FigureInfo& facts : figures) {
       if (facts.passes == passes) (*this)[facts.figure] = std::numeric_limits<double>::quiet_NaN();
@@ -80,45 +81,44 @@ struct SlowestRank {
   auto operator<=>(const SlowestRank&) const = default;
 };
 
-/// Of repetitions that begin at agreed times.
+/// About repetitions that begin at agreed times. Ranks are world ranks.
 struct Arrivals {
-  std::optional<int> late_rank = {};  ///< of the world: the one that was late most often
-  std::optional<int> last_out_rank =
-      {};                 ///< the last one to exit, where the clock distinguishes it and the root stays
-  bool given_up = false;  ///< too few repetitions were valid
+  std::optional<int> late_rank = {};      ///< the rank that was late most often
+  std::optional<int> last_out_rank = {};  ///< the last to exit, if the clocks tell and the root is fixed
+  bool given_up = false;                  ///< too few repetitions were valid
 };
 
 /// One line of a table: one group, or all groups together.
 struct Row : Figures {
   int group = -1;       ///< index into Grouping::groups; -1: all groups (or the only one)
-  int taking_part = 0;  ///< processes of a group that have a time: some may be idle
+  int taking_part = 0;  ///< processes of a group that have a time
   SlowestRank slowest;
   Arrivals arrivals;
-  std::vector<double> thread_seconds;  ///< time_max of each thread over the ranks; empty: one thread
-  /// Where threads take turns, the part of it spent waiting for the turn.
+  std::vector<double> thread_seconds;  ///< time_max of each thread over the ranks; empty with one thread
+  /// If threads take turns: the part of thread_seconds spent waiting for the turn.
   std::vector<double> thread_waiting;
-  std::vector<std::pair<std::string, std::string>> hints;  ///< of the file, as in force
+  std::vector<std::pair<std::string, std::string>> hints;  ///< in force for the file
   std::optional<std::int64_t> defects;     ///< received bytes that differ from what a correct MPI delivers
   std::optional<Tail> tail;                ///< with -show_tail or -dumpfile
-  std::vector<double> repetition_seconds;  ///< with a tail: the time of each repetition in seconds, in order
-  std::optional<Evidence> evidence;        ///< empty where the system has no counters
+  std::vector<double> repetition_seconds;  ///< if there is a tail: seconds of each repetition, in order
+  std::optional<Evidence> evidence;        ///< empty if the system has no counters
   std::optional<SampleStatistics> passes;
 };
 
-/// One point: a length in a table, measured.
+/// The rows of one point.
 struct Measurement {
   std::int64_t bytes = 0;
   std::int64_t repetitions = 0;
   std::vector<Row> rows;
-  /// In passes: number of the first row in the launch; further groups follow.
+  /// In passes: number of the first row within the launch. The rows of further groups follow it.
   std::optional<int> first_row = {};
-  std::optional<int> fewer_in_flight = {};  ///< messages, where -window_size exceeds -mem
+  std::optional<int> fewer_in_flight = {};  ///< messages in flight, if -window_size exceeds -mem
 };
 
 /// One sample of a point in one pass.
 struct PassSample {
   struct Probes {
-    double before = 0, after = 0;  ///< seconds per exchange of the slowest rank; NaN: none
+    double before = 0, after = 0;  ///< seconds per exchange on the slowest rank; NaN: no probe
   };
   int pass = 0;   ///< from 1 on
   double at = 0;  ///< seconds from the start of the session to the end of the sample
@@ -131,7 +131,7 @@ struct PairSample {
   PairPlace place;
   std::int64_t bytes = 0;
   std::int64_t repetitions = 0;
-  double seconds = 0;  ///< of one message: the larger of both endpoints', in rounds of a hub of the other one
+  double seconds = 0;  ///< per message: at the slower endpoint; with a hub, at the other endpoint
   double seconds_of_a = 0, seconds_of_b = 0;
   double at = 0;  ///< seconds from the start of the session to the end of the sample
   std::optional<std::int64_t> defects = {};
@@ -143,17 +143,17 @@ struct Ending {
   enum class State { complete, interrupted, aborted };
   State state = State::complete;
   std::string reason;             ///< "SIGTERM", ...; empty when complete
-  bool all_respond = true;        ///< all ranks go on to MPI_Finalize
+  bool all_respond = true;        ///< all ranks continue to MPI_Finalize
   std::int64_t measured = 0;      ///< points with a row
   std::int64_t failed = 0;        ///< points with a failure row
-  std::int64_t limited = 0;       ///< of them, beyond a limit: Failure::limit
+  std::int64_t limited = 0;       ///< failed points that exceed a limit (Failure::limit)
   std::int64_t defects = 0;       ///< over all points
   std::optional<double> at = {};  ///< time of day of rank 0, seconds since 1970-01-01 UTC
   int passes = 0;                 ///< passes that were begun; 0: not measured in passes
   bool probes = true;             ///< in passes: whether samples had probes
-  double seconds = 0;             ///< in passes: of the session
-  double measuring_seconds = 0;   ///< in passes: the part of them in timed regions
-  double observing_seconds = 0;   ///< in passes: the part in probes and readings of counters
+  double seconds = 0;             ///< in passes: seconds of the session
+  double measuring_seconds = 0;   ///< in passes: seconds in timed regions
+  double observing_seconds = 0;   ///< in passes: seconds in probes and readings of counters
 };
 template <>
 inline constexpr Names<3> names_of<Ending::State> = {"complete", "interrupted", "aborted"};
@@ -168,8 +168,8 @@ struct RankPlace {
 struct EndpointFacts {
   int rank = 0;  ///< in the world
   std::string host;
-  std::vector<int> cpus;                      ///< on which it may run
-  std::optional<int> numa = {}, socket = {};  ///< empty where these CPUs are in several, or unknown
+  std::vector<int> cpus;                      ///< CPUs on which the rank may run
+  std::optional<int> numa = {}, socket = {};  ///< empty if these CPUs are in several, or unknown
 };
 
 /// When the ranks called MPI_Init, and how long it took.
@@ -179,41 +179,41 @@ struct Startup {
   int slowest_rank = 0;
 };
 
-/// What is known before the first point: for the banner and the `run` record.
+/// Facts known before the first point, for the banner and the `run` record.
 struct RunFacts {
   std::string component;  ///< "MPI1"
   std::string part;       ///< "MPI-1 part"
   BannerQuirks quirks;
   OutputStyle style = OutputStyle::classic;
   std::string version;   ///< of OpenIMB
-  std::string date;      ///< as the C library's ctime prints it, without the newline
+  std::string date;      ///< formatted like C's ctime, without the newline
   std::string date_iso;  ///< 2026-01-31T12:00:00Z
   std::string machine, system, release, kernel;
   std::string mpi_version;      ///< standard, "4.1"
   std::string mpi_library;      ///< one line
-  std::string thread_level;     ///< "MPI_THREAD_SINGLE": what MPI grants
+  std::string thread_level;     ///< granted by MPI: "MPI_THREAD_SINGLE"
   std::string clock;            ///< "MPI_Wtime", "steady_clock"
   double clock_resolution = 0;  ///< seconds
   std::string compiler, build_flags;
-  std::string interface;  ///< binary interface that the program was built for; empty: one MPI
+  std::string interface;  ///< binary interface of the program; empty: built for one MPI
   std::vector<std::string> command_line;
   std::vector<RankPlace> ranks;  ///< by world rank
   std::string crowded = {};      ///< "4 ranks on 2 CPUs of node0"; empty: no host has more ranks than CPUs
-  std::vector<EndpointFacts> endpoints;  ///< of IMB-FABRIC
+  std::vector<EndpointFacts> endpoints;  ///< for IMB-FABRIC
   std::optional<Startup> startup = {};
-  std::vector<std::vector<std::string>> interfaces;  ///< by world rank: those whose bytes the rank reads
+  std::vector<std::vector<std::string>> interfaces;  ///< by world rank: the interfaces that the rank reads
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables that configure the MPI library
-  std::string file;                                              ///< path without suffixes; empty: none
-  std::string file_system;                                       ///< its type, "ext4"; empty: unknown
-  std::optional<double> load_flops;   ///< per second, of the slowest rank; where a fixed load is calibrated
-  std::optional<OffCache> off_cache;  ///< with the machine's figures filled in
+  std::string file;                   ///< path of the test files without suffixes; empty: no files
+  std::string file_system;            ///< its type, "ext4"; empty: unknown
+  std::optional<double> load_flops;   ///< flop/s of the slowest rank, if a fixed load is calibrated
+  std::optional<OffCache> off_cache;  ///< with the values of this machine
   std::vector<GpuFacts> gpus;         ///< GPUs that ranks use
   std::optional<GpuSupport> gpu_support;
   std::vector<Variant> variants;  ///< of -alternate
-  /// The variables that variants set, as the library had them.
+  /// The library's own values of the variables that variants set.
   std::vector<std::pair<std::string, std::string>> variables_at_start;
-  std::vector<std::string> benchmarks;       ///< names, as the list in the banner shows them
-  std::vector<std::string> benchmark_notes;  ///< for each of them, lines under its name, or empty
+  std::vector<std::string> benchmarks;       ///< as the list in the banner shows them
+  std::vector<std::string> benchmark_notes;  ///< for each benchmark, lines under its name, or empty
 };
 
 }  // namespace openimb

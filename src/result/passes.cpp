@@ -67,23 +67,23 @@ void add_states(SampleStatistics& statistics, const RowSeries& series, const Mac
   statistics.between_states = static_cast<int>(std::ranges::count(series.samples, -1, &RowSample::state));
 }
 
-// The rank that was slowest in most samples.
+// Returns the rank that was slowest in most samples.
 SlowestRank most_often_slowest(const Samples& samples) {
   std::map<SlowestRank, int> counts;
   for (const RowSample* sample : samples) ++counts[sample->slowest];
   return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
-// The rank that most samples name; where it has to be the same in all, in more than half of them.
+// Returns the rank that most samples name. With `majority`, more than half of the samples must name it.
 std::optional<int> most_often_named(const Samples& samples, std::optional<int> Arrivals::* rank,
-                                    bool by_half) {
+                                    bool majority) {
   std::map<int, std::size_t> counts;
   for (const RowSample* sample : samples) {
     if (const std::optional<int> named = sample->arrivals.*rank) ++counts[*named];
   }
   if (counts.empty()) return std::nullopt;
   const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-  if (by_half && 2 * most->second <= samples.size()) return std::nullopt;
+  if (majority && 2 * most->second <= samples.size()) return std::nullopt;
   return most->first;
 }
 

@@ -1,5 +1,5 @@
-// From the samples of a row, taken in passes, to its figures: medians over the passes in which the machine
-// was in its reference state, the fastest that is well visited. Pure; at rank 0.
+// Summarizes the samples of a row, taken in passes, as medians over the samples in which the machine was in
+// its reference state: the fastest state that occurs often enough. Pure; runs at rank 0.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace openimb {
 
-/// A row's figures in one pass, and the state of the machine.
+/// One sample of a row, and the state of the machine.
 struct RowSample {
   double at = 0;  ///< seconds since the start of the session
   std::int64_t repetitions = 0;
@@ -24,19 +24,19 @@ struct RowSample {
   int state = 0;  ///< index into the states; -1: the two probes are in different states
 };
 
-/// The samples of one row, in the order of time, and what is equal in all passes.
+/// The samples of one row, in the order of time.
 struct RowSeries {
-  Row first;
+  Row first;  ///< the first sample's row, for what is equal in all passes
   std::vector<RowSample> samples;
-  Evidence evidence;
+  Evidence evidence;  ///< sum over all samples
 };
 
 /// Finds the states of the machine from the probes of all rows that were measured on the same ranks, and
-/// assigns one to each sample. `fitted`: see find_states(). States with the same probes are not
+/// assigns a state to each sample. `fitted`: see find_states(). States with equal probes cannot be
 /// distinguished.
 MachineStates assign_states(std::span<RowSeries* const> rows, std::size_t fitted);
 
-/// The row of a series with at least one sample.
+/// A row over all passes. summarize() requires at least one sample.
 struct Summary {
   Row row;
   std::int64_t repetitions = 0;  ///< median over the samples used
@@ -44,7 +44,7 @@ struct Summary {
 Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const RowSeries& series,
                   const MachineStates& states);
 
-/// The levels of the samples used, where these samples still lie at two or three; else nothing.
+/// Returns the levels of the samples used if these lie at two or three levels; else nothing.
 std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
                                               const SampleStatistics& statistics);
 

@@ -17,19 +17,19 @@ namespace {
 using Numbers = std::vector<double>;
 
 constexpr int fewest_probes = 20;     // with fewer, one state is assumed
-constexpr double degrees = 3;         // of freedom: the weight of the tails
+constexpr double degrees = 3;         // of freedom of Student's t: the weight of the tails
 constexpr double least_scale = 1e-3;  // lower bound of a scale: closer levels are one state
 constexpr double least_share = 0.05;  // share of the probes that a state must have
-constexpr double least_dwell = 2;     // mean dwell time of a state, in probes; shorter: a disturbance
+constexpr double least_dwell = 2;     // mean dwell time of a state, in probes; a shorter one is a disturbance
 constexpr double least_distance = 2;  // between two levels, in sums of their scales
-constexpr double penalty = 2;         // on log(n) per parameter; BIC has 1
+constexpr double penalty = 2;         // per parameter, times log(n); BIC has 1
 constexpr int most_rounds = 12;
 
 /// A fit to the logarithms of the probes.
 struct Model {
   Numbers levels;
   Numbers scales;
-  double autocorrelation = 0;  // lag-1 autocorrelation while the state is the same
+  double autocorrelation = 0;  // at lag 1, within a state
   std::vector<Numbers> log_transition;
   std::vector<int> path;
   double log_likelihood = -std::numeric_limits<double>::infinity();
@@ -77,7 +77,7 @@ void fit_autocorrelation(Model& model, const Numbers& values) {
 }
 
 void fit_transitions(Model& model) {
-  constexpr double pseudo_count = 0.5;  // of a transition that was not observed
+  constexpr double pseudo_count = 0.5;  // initial count of each transition
   model.log_transition.assign(model.size(), Numbers(model.size(), pseudo_count));
   for (std::size_t i = 1; i < model.path.size(); ++i) {
     model.log_transition[state_at(model, i - 1)][state_at(model, i)] += 1;
@@ -88,7 +88,7 @@ void fit_transitions(Model& model) {
   }
 }
 
-/// The most likely path (Viterbi). A value is correlated with the one before while the state is the same, and
+/// Finds the most likely path (Viterbi). A value is correlated with the one before in the same state, and
 /// independent of it after a transition.
 void decode(Model& model, const Numbers& values) {
   const std::size_t states = model.size();
@@ -145,14 +145,14 @@ Model fit(const Numbers& values, Numbers levels, int rounds = most_rounds) {
   return best;
 }
 
-// Smaller is better.
+// Information criterion of a fit; smaller is better.
 double criterion(const Model& model) {
   const auto states = static_cast<double>(model.size());
   const double parameters = 2 * states + 1 + states * (states - 1);
   return -2 * model.log_likelihood + penalty * parameters * std::log(static_cast<double>(model.path.size()));
 }
 
-/// The states of a fit, in the order of their levels.
+/// Returns the states of a fit, sorted by level.
 MachineStates states_of(const Model& model) {
   std::vector<int> order(model.size()), rank(model.size());
   std::iota(order.begin(), order.end(), 0);
@@ -177,7 +177,7 @@ MachineStates states_of(const Model& model) {
   return machine;
 }
 
-bool acceptable(const Model& model) {
+bool is_acceptable(const Model& model) {
   const bool lasting = std::ranges::all_of(states_of(model).states, [](const MachineState& state) {
     return state.share >= least_share && state.dwell >= least_dwell;
   });
@@ -212,7 +212,7 @@ Model search(const Numbers& values) {
   if (values.size() < fewest_probes) return best;
   for (Numbers& levels : initial_levels(values)) {
     Model model = fit(values, std::move(levels));
-    if (acceptable(model) && criterion(model) < criterion(best)) best = std::move(model);
+    if (is_acceptable(model) && criterion(model) < criterion(best)) best = std::move(model);
   }
   return best;
 }
@@ -227,7 +227,7 @@ MachineStates find_states(std::span<const double> probes, std::size_t fitted) {
   if (step <= 1) return states_of(search(values));
   Numbers thinned;
   for (std::size_t i = 0; i < values.size(); i += step) thinned.push_back(values[i]);
-  constexpr int few_rounds = 2;  // the levels are fitted; only the path is missing
+  constexpr int few_rounds = 2;  // the levels are fitted already; only the path is missing
   return states_of(fit(values, search(thinned).levels, few_rounds));
 }
 

@@ -1,9 +1,9 @@
-// The states of a machine: levels at which it runs for a while, as seen by probes, short fixed exchanges that
-// are timed again and again during a launch. Method: a Markov-switching autoregression (Hamilton,
+// Finds the states of a machine: levels of speed at which it runs for a while. Probes show them: short fixed
+// exchanges that are timed repeatedly during a launch. Method: a Markov-switching autoregression (Hamilton,
 // Econometrica 57, 1989) on the logarithms of the probes, with heavy tails (Student's t), fitted with one,
-// two and three states. The number of states with the best integrated classification likelihood is chosen
-// (Biernacki et al., IEEE PAMI 22, 2000) among fits whose states are distinct, last and occur often enough. A
-// drift is one state: successive values are highly correlated.
+// two and three states. Among fits whose states are distinct, last and occur often enough, the one with the
+// best integrated classification likelihood is chosen (Biernacki et al., IEEE PAMI 22, 2000). A drift counts
+// as one state, as its successive values are highly correlated.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct MachineStates {
   std::vector<int> state_by_probe;   ///< index into `states`
 };
 
-/// `probes`: positive, in the order of time. Levels are fitted to at most `fitted` probes, evenly spread: the
-/// search takes some 60 us for each.
+/// `probes`: positive, in the order of time. The levels are fitted to at most `fitted` of them, evenly
+/// spread: the search takes some 60 us per probe.
 MachineStates find_states(std::span<const double> probes, std::size_t fitted = 1000);
 
 }  // namespace openimb

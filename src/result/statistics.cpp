@@ -26,7 +26,7 @@ struct Extremes {
   }
 };
 
-// Extremes over all threads, or over one.
+// Extremes over all threads, or over one thread.
 Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threads,
                      std::span<const double> seconds, std::optional<std::size_t> thread = {}) {
   Extremes extremes;
@@ -41,7 +41,7 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threa
   return extremes;
 }
 
-// For each thread, the value in `shown` of the rank whose `seconds` are largest.
+// Returns for each thread the value in `shown`, times `factor`, of the rank with the largest `seconds`.
 std::vector<double> slowest_by_thread(std::span<const std::vector<int>> groups, std::size_t threads,
                                       std::span<const double> seconds, std::span<const double> shown,
                                       double factor) {
@@ -53,8 +53,8 @@ std::vector<double> slowest_by_thread(std::span<const std::vector<int>> groups, 
   return slowest;
 }
 
-// Seconds of computation in a repetition, on the rank `shown`. In a single transfer one process waits while
-// the other computes: there it is the sum of both, averaged over the groups.
+// Seconds of computation per repetition, on the rank `shown`. In a single transfer one process waits while
+// the other computes, so the times of both are added, and averaged over the groups.
 double computation_of(const Table& table, std::span<const std::vector<int>> members,
                       std::span<const double> seconds, std::size_t shown) {
   if (table.spec.kind != Kind::single_transfer) return seconds[shown];
@@ -62,7 +62,7 @@ double computation_of(const Table& table, std::span<const std::vector<int>> memb
   return all.sum / static_cast<double>(members.size());
 }
 
-// The row of these groups: all, or one.
+// Computes the row of these groups: all groups, or one.
 Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> members,
            std::span<const double> seconds, const Overlapped& overlapped) {
   const double factor = factor_of(table, in_flight);
@@ -87,7 +87,7 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   return row;
 }
 
-// Wrong bytes of all groups, or of the group of the row.
+// Wrong bytes in all groups, or in the group of the row.
 std::int64_t defects_of(const Table& table, const Row& row, std::span<const double> wrong) {
   std::int64_t defects = 0;
   for (int group = 0; group < table.grouping.group_count(); ++group) {
@@ -99,7 +99,7 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
   return defects;
 }
 
-// The worst of the row's groups. A row over all groups names no ranks.
+// Sets the worst values of the row's groups. Only a row of one group names ranks.
 void set_arrivals(Row& row, const PointTimes& times) {
   const auto all = std::span(times.arrivals);
   const auto groups = row.group < 0 ? all : all.subspan(static_cast<std::size_t>(row.group), 1);
@@ -127,7 +127,7 @@ void set_arrivals(Row& row, const PointTimes& times) {
   row[Figure::arrival_width] = times.arrival_width;
 }
 
-// Number of messages in the time by which rates divide them.
+// Number of messages that the table's rates count per time of the row.
 double messages_of(const Table& table, const Row& row, int in_flight) {
   const Spec& spec = table.spec;
   const int pairs = row.taking_part / 2;

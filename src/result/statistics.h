@@ -1,5 +1,5 @@
-// From times per rank to the figures of a row. Source: guide, "Output"; quantiles: nearest rank (Hyndman and
-// Fan 1).
+// Computes a row's values from times per rank. Source: guide, "Output". Quantiles are nearest ranks (Hyndman
+// and Fan 1).
 #pragma once
 
 #include <cstdint>
@@ -14,61 +14,62 @@
 
 namespace openimb {
 
-/// Seconds per repetition with computation, indexed as the times without it; empty for benchmarks that do not
+/// Seconds per repetition with computation, indexed like PointTimes::seconds; empty in benchmarks without
 /// overlap.
 struct Overlapped {
   std::vector<double> t_ovrl;
-  std::vector<double> t_cpu;  ///< empty where another process computed
+  std::vector<double> t_cpu;  ///< empty if another process computed
 };
 
-/// What the ranks report about one point, gathered at rank 0. A vector of times has one entry for each thread
-/// of each rank, at world rank * threads + thread; NaN where it took no part.
+/// What the ranks report about one point, gathered at rank 0. A vector of times has one entry per thread of
+/// each rank, at world rank * threads + thread; NaN if the rank took no part.
 struct PointTimes {
-  std::vector<double> seconds;  ///< mean of one repetition each
+  std::vector<double> seconds;  ///< mean per repetition
   Overlapped overlapped = {};
-  /// The slowest time of each repetition, a series per row; or none.
+  /// For each row, the slowest time of each repetition; or empty.
   std::vector<std::vector<double>> repetition_seconds = {};
   std::vector<double> defects = {};  ///< wrong bytes by world rank; empty without -check
   std::optional<double> load_drift = {};
   std::vector<std::pair<std::string, std::string>> hints = {};
-  /// Of repetitions that begin at agreed times, by group; empty for others. Figures of the clock, and of
-  /// -arrival, hold for all groups; NaN: none.
+  /// For repetitions that begin at agreed times, by group; else empty. The values of the clock and of
+  /// -arrival hold for all groups; NaN: none.
   std::vector<GroupArrivals> arrivals = {};
   double clock_bound = GroupArrivals::none, clock_disagreement = GroupArrivals::none;
   double arrival_width = GroupArrivals::none;
   bool given_up = false;
-  /// Where threads take turns: the part of `seconds` spent waiting for the turn.
+  /// If threads take turns: the part of `seconds` spent waiting for the turn.
   std::vector<double> waiting = {};
 };
 
-/// The figures of a point. `in_flight`: messages in flight per repetition, of benchmarks that print a message
-/// rate. Applies the time factor to all times except `repetition_seconds`, to which the caller has applied
-/// it.
+/// Computes the rows of a point. `in_flight`: messages in flight per repetition, in benchmarks that print a
+/// message rate. Applies the time factor to all times except `repetition_seconds`, to which the caller has
+/// applied it.
 Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t repetitions, int in_flight,
                            PointTimes times);
 
-/// The rows alone. Multi::each_group gives a row per group, otherwise one row whose extremes are over all
-/// groups and whose throughput follows from the largest time (guide: minimum throughput).
+/// Computes rows from times only. Multi::each_group gives a row per group. Otherwise there is one row: its
+/// extremes are over all groups, and its throughput follows from the largest time (guide: minimum
+/// throughput).
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
                          std::span<const double> seconds, const Overlapped& overlapped = {});
 
-/// Time that the table shows / time of a repetition.
+/// Ratio of the time that the table shows to the time of a repetition.
 double factor_of(const Table& table, int in_flight);
 
-/// The figures that follow from others of the row and from the processes that took part
+/// Computes the figures that follow from other figures of the row and from the processes that took part
 /// (OverPasses::derived).
 void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_flight);
 
-/// The share of the shorter of communication and computation that overlapped with the other, in percent.
-/// Source: guide, "Measuring Communication and Computation Overlap". 0 where either takes no time.
+/// Percentage of the shorter of communication and computation that overlapped with the other; 0 if either
+/// takes no time. Source: guide, "Measuring Communication and Computation Overlap".
 double overlap_percent(double t_pure, double t_cpu, double t_ovrl);
 
 /// Quantiles of one row's repetitions. `seconds` must not be empty.
 Tail tail_of(std::vector<double> seconds);
 
-/// Seconds per repetition of a row, from the seconds of its `segments` (at least one): the mean without the
-/// slowest and the fastest tenth (rounded down), so that a segment in which the CPU was taken away does not
-/// decide the row.
+/// Seconds per repetition of a row, from the seconds of its `segments` (at least one). It is their mean
+/// without the slowest and the fastest tenth (rounded down), so that a segment in which the CPU was taken
+/// away does not decide the row.
 double trimmed_mean(std::vector<double> segments);
 
 }  // namespace openimb
