@@ -4,8 +4,8 @@
 
 namespace openimb::system {
 
-/// What processes have in common that read the same monotonic clock: the boot of the system and the time
-/// namespace; empty where unknown.
+/// Equal for processes that read the same monotonic clock: names the boot of the system and the time
+/// namespace. Empty if unknown.
 std::string clock_identity();
 
 }  // namespace openimb::system

@@ -13,14 +13,14 @@ class Connection {
   virtual ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// Sends all bytes; false where the other end is closed.
+  /// Sends all bytes. Returns false if the other end is closed.
   virtual bool send(const std::string& text) = 0;
-  /// Waits for one byte; nothing at the end of the connection.
+  /// Waits for one byte. Returns nothing at the end of the connection.
   virtual std::optional<char> receive() = 0;
 };
 
-/// Over TCP; sends `greeting`, and every later text at once. Throws std::runtime_error with "host:port:
-/// reason".
+/// Connects over TCP, without a delay of small messages, and sends `greeting`. Throws std::runtime_error with
+/// "host:port: reason".
 std::unique_ptr<Connection> connect_tcp(const std::string& host, const std::string& port,
                                         const std::string& greeting);
 

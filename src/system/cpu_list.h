@@ -1,4 +1,4 @@
-// Numbers of CPUs as Linux writes them: "0-3,8".
+// Lists of CPU numbers in the syntax of Linux: "0-3,8".
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace openimb::system {
 
-/// `cpus`: ascending.
+/// Formats CPU numbers, which must be ascending.
 std::string cpu_list(const std::vector<int>& cpus);
-/// The CPUs in a text of cpu_list().
+/// Parses a text of cpu_list().
 std::vector<int> cpus_in(std::string_view list);
 
 }  // namespace openimb::system

@@ -10,9 +10,9 @@ namespace openimb::system {
 
 namespace {
 
-/** Whether a variable of this name may hold a secret, which records must not have: by the words between
- * underscores, as in the companion (confidential.py). Part of a word is not enough: UCX_IB_PKEY and
- * MPICH_RMA_PASSIVE are settings to compare. */
+// Whether a variable of this name may hold a secret, which records must not contain. Compares the words
+// between underscores, as the companion does (confidential.py). A part of a word is not enough: UCX_IB_PKEY
+// and MPICH_RMA_PASSIVE are settings to compare.
 bool is_secret(std::string_view name) {
   std::string upper(name);
   std::ranges::transform(upper, upper.begin(),

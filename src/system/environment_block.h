@@ -1,9 +1,9 @@
-// Inside this module: the variables of this process.
+// Inside this module: the environment variables of this process.
 #pragma once
 
 namespace openimb::system {
 
-/// "NAME=value" texts; a null pointer is the end. May be null.
+/// Texts "NAME=value", and a null pointer at the end. May be null.
 char** environment_block();
 
 }  // namespace openimb::system

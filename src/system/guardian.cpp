@@ -13,7 +13,7 @@ namespace openimb::system {
 
 namespace {
 
-/// A text that ends with a zero byte; nothing where the launch has ended.
+/// Receives a text that ends with a zero byte. Returns nothing if the launch has ended.
 std::optional<std::string> receive_text(Connection& launch) {
   std::string text;
   for (;;) {
@@ -24,8 +24,8 @@ std::optional<std::string> receive_text(Connection& launch) {
   }
 }
 
-// Other ranks may run a little longer than the launch's first one and create files again: it stops when there
-// have been none for a second.
+// Deletes files until there have been none for a second: other ranks may run a little longer than the first
+// one, and create files again.
 void delete_repeatedly(const std::string& base) {
   constexpr int most_rounds = 15, quiet_rounds = 5;
   constexpr double between_seconds = 0.2;
@@ -35,7 +35,8 @@ void delete_repeatedly(const std::string& base) {
   }
 }
 
-// The launch sends the path of its files and, once it has deleted them itself, an empty one.
+// Waits for the end of the launch and deletes its files. The launch sends the path of its files and, once it
+// has deleted them itself, an empty one.
 void guard(Connection& launch) {
   std::string base;
   while (const std::optional<std::string> text = receive_text(launch)) base = *text;
@@ -61,7 +62,7 @@ Guardian::Guardian() : process_(start_guardian(guard)) {}
 
 Guardian::~Guardian() { tell(""); }
 
-// Where there is no guardian, or it has ended, the launch continues without protection.
+// Without a guardian, or after it has ended, the launch continues unprotected.
 void Guardian::tell(const std::string& base) const {
   if (process_) process_->send(base + '\0');
 }

@@ -1,4 +1,4 @@
-// A process that deletes the temporary files of a launch that ended without doing so.
+// A process that deletes the temporary files of a launch that ended without deleting them.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,20 @@ namespace openimb::system {
 
 class Connection;
 
-/// A name that no other launch has: host, process, time.
+/// A name that no other launch has, from host, process and time.
 std::string unique_name();
 
-/// The process waits for the end of its parent, whatever causes it. Create it before MPI_Init: memory that
-/// MPI registers with a network adapter must not be forked.
+/// Starts a process that waits for the end of its parent, whatever the cause. Create it before MPI_Init:
+/// memory that MPI registers with a NIC must not be forked.
 class Guardian {
  public:
   Guardian();
-  /// Ends the process; nothing is left to delete.
+  /// Ends the process; it deletes nothing.
   ~Guardian();
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
-  /// When this process ends, the files of `base` (system/scratch_files.h) are deleted.
+  /// From now on the files of `base` (system/scratch_files.h) are deleted when this process ends.
   void watch(const std::string& base) const { tell(base); }
 
  private:
@@ -30,8 +30,8 @@ class Guardian {
   std::unique_ptr<Connection> process_;
 };
 
-/// On systems without fork, the guardian is this program started again: in that process this does the
-/// guardian's work and ends the process. It returns in any other process. Call it first in main.
+/// On systems without fork, the guardian is this program started again. In that process, this function does
+/// the guardian's work and ends the process; in any other it returns. Call it first in main.
 void be_guardian_if_asked(int argc, char** argv);
 
 }  // namespace openimb::system

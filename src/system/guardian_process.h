@@ -1,4 +1,4 @@
-// Inside this module: how the guardian's process starts.
+// Inside this module: starts the guardian's process.
 #pragma once
 
 #include <memory>
@@ -7,12 +7,12 @@
 
 namespace openimb::system {
 
-/// Starts a process, apart from this one's terminal and process group, and returns the connection to it,
-/// which waits for its end when it is destroyed. Null where that fails. In that process `guard` gets the
-/// other end: in a fork of this process or, on systems without fork, in this program started again, by
-/// be_guardian_if_asked().
+/// Starts a process outside of this one's terminal and process group. Returns the connection to it, whose
+/// destructor waits for the end of that process; null on failure. In the new process `guard` gets the other
+/// end. The new process is a fork of this one or, on systems without fork, this program started again
+/// (be_guardian_if_asked()).
 std::unique_ptr<Connection> start_guardian(void (*guard)(Connection&));
-/// In a program that was started again as a guardian, the other end of the connection; else null.
+/// Returns the other end of the connection in a program started again as a guardian; else null.
 std::unique_ptr<Connection> launch_of_guardian(int argc, char** argv);
 
 }  // namespace openimb::system

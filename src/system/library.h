@@ -1,4 +1,4 @@
-// Shared libraries that are loaded when they are asked for.
+// Shared libraries, loaded at run time.
 #pragma once
 
 #include <span>
@@ -6,23 +6,23 @@
 
 namespace openimb::system {
 
-/// "libcuda.so.1: cannot open shared object file: No such file or directory".
+/// Its message: "libcuda.so.1: cannot open shared object file: No such file or directory".
 class LibraryError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Whether they have the names of Windows, "nvcuda.dll".
+/// Whether libraries have names as on Windows: "nvcuda.dll".
 extern const bool libraries_are_dlls;
 
-/// It stays loaded: drivers have threads and exit handlers that would lose their code.
+/// A shared library. It stays loaded, as drivers have threads and exit handlers that run its code.
 class Library {
  public:
-  /// The first of `names` (at least one) that the process has, as an MPI may have loaded it; otherwise the
-  /// first that can be loaded. Throws LibraryError about the first that exists and cannot be loaded,
-  /// otherwise about the first of all.
+  /// Takes the first of `names` (at least one) that the process has loaded already, for example through MPI;
+  /// otherwise loads the first that can be loaded. Throws LibraryError about the first that exists and cannot
+  /// be loaded, or else about the first name.
   explicit Library(std::span<const char* const> names);
-  /// The one that was loaded.
+  /// Name of the library that was loaded.
   const char* name() const { return name_; }
   /// The address of a function, or null.
   void* find(const char* function) const;

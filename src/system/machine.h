@@ -14,7 +14,7 @@ std::string host_name();
 /// The id of this process on this host.
 std::int64_t process_number();
 
-/// Last-level cache and its line, in bytes; zero where unknown.
+/// Last-level cache and its line, in bytes; 0 if unknown.
 struct Cache {
   std::int64_t size = 0;
   int line = 0;

@@ -1,4 +1,4 @@
-// Files that a run writes: opened without losing their contents, and without torn lines when a disk is full.
+// Files that a run writes. Opening one keeps its contents, and a full disk leaves no torn lines.
 #pragma once
 
 #include <cstddef>
@@ -7,31 +7,32 @@
 
 namespace openimb::system {
 
-/// Opens for writing and creates the file if need be, but leaves its contents until empty_file(). Null, with
-/// errno, where that fails. `created`: gets the path of a file that did not exist, without the link that led
-/// to it; empty for all others.
+/// Opens a file for writing and creates it if need be, but keeps its contents until empty_file(). Returns
+/// null, with errno, on failure. `created` gets the path, with links resolved, of a file that did not exist;
+/// it becomes empty for all others.
 std::FILE* open_output(const std::string& path, std::string* created = nullptr);
-/// Empties a regular file; false, with errno, where that fails.
+/// Empties a regular file. Returns false, with errno, on failure.
 bool empty_file(std::FILE* file);
 
-/// Whether both are open on one regular file.
+/// Whether both streams write to the same regular file.
 bool are_one_file(std::FILE* a, std::FILE* b);
 
-/// Position of the next byte in a file; negative for a pipe, which has none.
+/// Position of the next byte in a file; negative for a pipe.
 long long position_of(std::FILE* file);
-/// Removes what follows `position` and continues there. False where the file cannot be cut.
+/// Removes what follows `position` and continues there. Returns false if the file cannot be cut.
 bool cut_file(std::FILE* file, long long position);
 
-/// For write_whole().
+/// The file descriptor, for write_whole().
 int descriptor_of(std::FILE* file);
 
-/// Writes all bytes, or none where the file can be cut. Async-signal-safe.
+/// Writes all bytes. After an error it removes those written, if the file can be cut, and returns false.
+/// Async-signal-safe.
 bool write_whole(int descriptor, const char* text, std::size_t length) noexcept;
 
 bool stderr_is_terminal();
 
-/// Opens what is closed of standard input, output and error, so that no socket of MPI gets their numbers and
-/// our output. Writing to a closed standard output still fails.
+/// Opens standard input, output and error if they are closed, so that no socket of MPI gets their numbers,
+/// and with them our output. Writing to a closed standard output still fails.
 void occupy_standard_streams();
 
 }  // namespace openimb::system

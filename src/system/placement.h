@@ -1,9 +1,9 @@
-// Where in the machine a CPU is.
+// Socket, NUMA node and core of a CPU.
 #pragma once
 
 namespace openimb::system {
 
-/// Numbers of the operating system; -1: unknown. A core's is unique within its socket.
+/// Numbers of the operating system; -1: unknown. A core's number is unique within its socket.
 struct CpuPlace {
   int socket = -1;
   int numa = -1;

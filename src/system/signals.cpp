@@ -137,7 +137,7 @@ bool write_abort_record(const char* reason) noexcept {
                                                                                  parts.after_reason.length);
   append(parts.before_reason.text.data(), parts.before_reason.length);
   for (std::size_t i = 0; i < room && reason[i] != '\0'; ++i) {
-    // Nothing that JSON would escape.
+    // Replaces what JSON would escape.
     const char c = reason[i];
     const char plain = c < ' ' || c > '~' || c == '\\' ? '?' : c == '"' ? '\'' : c;
     append(&plain, 1);

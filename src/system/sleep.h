@@ -1,9 +1,9 @@
-// Sleeping.
+// Sleep that a signal ends.
 #pragma once
 
 namespace openimb::system {
 
-/// Ends early when a signal arrives.
+/// Sleeps for `seconds`, or until a signal arrives.
 void pause_for(double seconds);
 
 }  // namespace openimb::system

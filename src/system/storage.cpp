@@ -11,11 +11,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Where a file would be created that is opened by this path, through links to files that do not exist yet:
-// absolute, with the real names of folders. Links are followed by hand, because canonical() requires that the
-// file exists.
+// Returns the path at which opening `path` would create a file: absolute, with the real names of folders.
+// Follows links to files that do not exist yet, which canonical() refuses.
 std::string target_of(const std::string& path) {
-  constexpr int most_links = 40;  // as the kernel counts them
+  constexpr int most_links = 40;  // the kernel's limit
   std::error_code error;
   fs::path name = fs::absolute(path, error);
   for (int i = 0; i <= most_links; ++i) {

@@ -6,16 +6,17 @@
 
 namespace openimb::system {
 
-/// The folder of this path.
+/// The folder part of a path.
 std::string folder_of(const std::string& path);
-/// Bytes that an unprivileged process can still write to the file system of `folder`; the largest number
-/// where the system does not report them.
+/// Bytes that an unprivileged process can still write to the file system of `folder`; the largest number if
+/// unknown.
 std::int64_t free_bytes(const std::string& folder);
-/// "ext4", "lustre"; empty where the system does not report it.
+/// Type of a file system: "ext4", "lustre"; empty if unknown.
 std::string file_system_type(const std::string& folder);
-/// Why this process cannot create files in `folder`; empty where it can.
+/// Why this process cannot create files in `folder`; empty if it can.
 std::string write_error(const std::string& folder);
-/// Whether both paths lead to one file, through links of either kind; also where it does not exist yet.
+/// Whether both paths lead to the same file, through symbolic or hard links. Works for files that do not
+/// exist yet.
 bool same_file(const std::string& a, const std::string& b);
 
 }  // namespace openimb::system

@@ -6,12 +6,13 @@
 
 namespace openimb::system {
 
-/// Calls `make`. Threads that it starts get no signals: handlers run in the main thread.
+/// Calls `make` while signals are blocked: threads that it starts get no signals, so handlers run in the main
+/// thread.
 void block_signals_during(const std::function<void()>& make);
 
-/// Numbers of the CPUs that this process may use, ascending; empty: unknown.
+/// Numbers of the CPUs that this process may use, ascending; empty if unknown.
 std::vector<int> usable_cpus();
-/// Binds the calling thread to one of them. False: the system refuses, or has no such call.
+/// Binds the calling thread to a CPU. Returns false if the system refuses, or has no such call.
 bool pin_this_thread(int cpu);
 
 }  // namespace openimb::system

@@ -9,7 +9,7 @@ namespace openimb::system {
 
 namespace {
 
-constexpr int checks = 10;  // until the alarm
+constexpr int checks = 10;  // number of checks until the alarm
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// A thread that calls an alarm when the main thread does not return from a call in time.
+// A thread that raises an alarm if the main thread does not return from a call in time.
 #pragma once
 
 #include <condition_variable>
@@ -9,20 +9,19 @@
 
 namespace openimb::system {
 
-/// Time in which the process did not run (the whole job may be suspended) hardly counts, as the thread counts
-/// checks, between which it sleeps. The alarm and the calls of the main thread exclude each other: the alarm
-/// sees all that happened before the last of these calls, and a call during an alarm waits for the end of the
-/// alarm.
+/// The thread sleeps between checks and counts them. So time in which the process did not run (the whole job
+/// may be suspended) hardly counts. The alarm and calls of the main thread exclude each other: the alarm sees
+/// all that happened before the last of these calls, and a call waits for the end of a running alarm.
 class Watch {
  public:
-  /// `alarm`: called on the watching thread, once for each watched period that is longer than `seconds`.
+  /// `alarm` is called on the watch thread, once per watched period longer than `seconds`.
   Watch(double seconds, std::function<void()> alarm);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
-  /// Begins a watched period, or ends it.
+  /// Begins a watched period (true), or ends it.
   void set(bool watching);
-  /// Changes what the alarm reads.
+  /// Calls `what`, which changes data that the alarm reads, while no alarm runs.
   void change(const std::function<void()>& what);
 
  private:

@@ -28,7 +28,7 @@ namespace {
 
 using Secret = std::array<std::uint32_t, 4>;
 
-/// A datagram. The answer is the secret alone.
+/// A datagram with a reason. The answer has only the secret.
 struct Notice {
   Secret secret{};
   std::array<char, 400> reason{};
@@ -56,7 +56,7 @@ void on_datagram(int number) {
   while (recvfrom(receiving, &notice, sizeof notice, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from),
                   &length) == sizeof notice) {
     notice.reason.back() = '\0';
-    // Without an answer the rank sends again: this one may not have prepared its record yet.
+    // Without an answer the sender tries again: this rank may not have prepared its record yet.
     if (notice.secret == secret_of_launch && take_notice(notice.reason.data())) {
       taken = true;
       sendto(receiving, secret_of_launch.data(), sizeof secret_of_launch, 0,
@@ -85,7 +85,7 @@ std::vector<std::string> addresses_of_host() {
   return addresses;
 }
 
-// Returns the port; 0 where that fails.
+// Returns the port, or 0 on failure.
 int open_receiver() {
   receiving = socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in any{};
@@ -97,7 +97,7 @@ int open_receiver() {
   return bound ? ntohs(any.sin_port) : 0;
 }
 
-// Whether SIGIO comes with each datagram.
+// Makes each datagram raise SIGIO. Returns false if that is not possible.
 bool ask_for_signals() {
   struct sigaction action{};
   if (sigaction(SIGIO, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return false;

@@ -11,7 +11,7 @@ std::string clock_identity() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
   if (boot.empty()) return {};
-  std::array<char, 64> space{};  // none before Linux 5.6
+  std::array<char, 64> space{};  // empty before Linux 5.6
   const ssize_t length = readlink("/proc/self/ns/time", space.data(), space.size());
   return boot + " " + std::string(space.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
 }

@@ -79,7 +79,7 @@ void SocketConnection::close() {
   socket_ = -1;
 }
 
-// The end of the other process must not cause a SIGPIPE.
+// Raises no SIGPIPE if the other process has ended.
 bool SocketConnection::send(const std::string& text) {
   return ::send(socket_, text.data(), text.size(), no_signal) == static_cast<ssize_t>(text.size());
 }

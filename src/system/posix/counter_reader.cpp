@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr double unknown = ThreadCounters::unknown;
 
-/// A file that stays open: the files of /proc and /sys have new contents whenever they are read at offset 0.
+/// A file that stays open. Files of /proc and /sys have new contents whenever they are read at offset 0.
 class KeptFile {
  public:
   KeptFile() = default;
@@ -44,7 +44,7 @@ class KeptFile {
   ~KeptFile() {
     if (file_ >= 0) close(file_);
   }
-  /// One read of at most as much as `space` can hold; empty at the end and after an error.
+  /// Reads once, at most what `space` holds. Empty at the end of the file and after an error.
   std::string_view read(std::span<char> space, std::size_t at = 0) const noexcept {
     ssize_t count = -1;
     if (file_ < 0) return {};
@@ -63,7 +63,7 @@ template <class Use>
 void each_line(const KeptFile& file, Use use) {
   std::array<char, 8192> space;
   std::size_t at = 0, rest = 0;
-  while (rest < space.size()) {  // the lines that are read are shorter
+  while (rest < space.size()) {  // the lines that are needed are shorter
     const std::string_view part = file.read(std::span(space).subspan(rest), at);
     if (part.empty()) return;
     at += part.size();
@@ -89,7 +89,7 @@ std::optional<double> take_number(std::string_view& text) noexcept {
   return whole ? std::optional(static_cast<double>(value)) : std::nullopt;
 }
 
-/// The n-th word of `text`, counted from 1, if all up to it are numbers.
+/// Returns the n-th word of `text`, counted from 1, if all words up to it are numbers.
 std::optional<double> number(std::string_view text, int n) noexcept {
   std::optional<double> value;
   do {
@@ -98,7 +98,7 @@ std::optional<double> number(std::string_view text, int n) noexcept {
   return value;
 }
 
-/// Names in a folder, sorted; none where it cannot be read.
+/// Names in a folder, sorted; empty if it cannot be read.
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -108,7 +108,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// The counters of an interface, and their last values. Those of network interfaces are lines of one file.
+/// An interface and the last values of its counters. Network interfaces are lines of one file.
 struct Interface {
   std::string name;
   bool physical = false;
@@ -125,8 +125,8 @@ struct InterfaceLine {
   std::string_view name, counters;
 };
 
-/// "  eth0: " and 8 counters of what was received, then 8 of what was sent, bytes first. The lines of the
-/// heading have no colon, nor has a name.
+/// Parses a line of /proc/net/dev: "  eth0: ", 8 counters of received data, 8 of sent data; bytes come first
+/// in each. Lines of the heading have no colon, nor do names.
 std::optional<InterfaceLine> interface_line(std::string_view line) noexcept {
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -282,7 +282,7 @@ struct CounterReader::Host {
   }
 
   KeptFile net_file_, stat_file_;
-  std::vector<Interface> interfaces_;  // net_file_'s come first
+  std::vector<Interface> interfaces_;  // those of net_file_ first
   std::size_t in_net_file_ = 0;
   std::vector<std::string> names_;
   std::vector<CpuSteal> steal_;
@@ -296,19 +296,19 @@ struct CounterReader::State {
   }
 
   /// The run delay of the owner. The kernel adds to it only when the thread gets a CPU again, and counts a
-  /// switch whenever the thread leaves one. So while no switch is counted, the last value holds and no file
-  /// is read.
+  /// switch whenever the thread leaves one. So while the number of switches is the same, the last value holds
+  /// and no file is read.
   double run_delay_seconds(const ThreadCounters& now) noexcept {
     const double switches = now.voluntary_switches + now.involuntary_switches;
-    if (switches == switches_) return run_delay_;  // not so where either is unknown
+    if (switches == switches_) return run_delay_;  // false if either is NaN
     switches_ = switches;
     run_delay_ = unknown;
-    // Nanoseconds on CPUs, nanoseconds waiting for one, turns on a CPU. No turn at all: the kernel does not
-    // count.
+    // Nanoseconds on CPUs, nanoseconds waiting for a CPU, number of slices on a CPU. Without slices the
+    // kernel does not count.
     std::array<char, 128> space;
     const std::string_view text = schedstat_.read(space);
-    const auto delay = number(text, 2), turns = number(text, 3);
-    if (delay && turns && *turns > 0) run_delay_ = *delay * 1e-9;
+    const auto delay = number(text, 2), slices = number(text, 3);
+    if (delay && slices && *slices > 0) run_delay_ = *delay * 1e-9;
     return run_delay_;
   }
 

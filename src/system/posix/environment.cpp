@@ -1,6 +1,6 @@
 #include "system/environment_block.h"
 
-// POSIX leaves this declaration to the program; glibc makes it too.
+// POSIX leaves this declaration to the program; glibc also has one.
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace openimb::system {

@@ -10,7 +10,8 @@ const bool libraries_are_dlls = false;
 
 namespace {
 
-// dlerror() begins with the path of a file that was found, but not always with the name that was asked for.
+// Puts the name in front, unless the error begins with it: dlerror() begins with the path of a file that was
+// found, but not always with the name that was asked for.
 std::string name_and_error(const char* name, const std::string& error) {
   return error.starts_with(name) ? error : std::string(name) + ": " + error;
 }

@@ -29,7 +29,7 @@ std::FILE* open_output(const std::string& path, std::string* created) {
   int descriptor = open(path.c_str(), flags | O_EXCL, mode);
   bool is_new = descriptor >= 0;
   if (!is_new) {
-    // Also fails for a link to a file that does not exist.
+    // O_EXCL also fails for a link to a file that does not exist.
     is_new = access(path.c_str(), F_OK) != 0;
     descriptor = open(path.c_str(), flags, mode);
   }

@@ -21,7 +21,8 @@ constexpr std::array<StopSignal, most_stop_signals> caught{{{SIGINT, "SIGINT"},
                                                             {SIGUSR2, "SIGUSR2"},
                                                             {SIGHUP, "SIGHUP"}}};
 
-// --- The timer. timer_settime is async-signal-safe, setitimer is not; macOS has no timers of its own.
+// --- The timer. timer_settime() is async-signal-safe, setitimer() is not. macOS has no such timers and uses
+// alarm().
 
 #ifdef __APPLE__
 void prepare_timer() {}
@@ -57,9 +58,8 @@ void note_hangup() {
   hangup_was_ignored = hangup_was_ignored || ignored;
 }
 
-// Under nohup SIGHUP is ignored, but libraries of MPI install handlers before main() begins. An executable
-// may have a function that runs before theirs; the simulator links this program as a shared library, which
-// may not.
+// Under nohup SIGHUP is ignored, but MPI libraries install handlers before main(). An executable can have a
+// function that runs before theirs. The simulator links this program as a shared library, which cannot.
 #if defined(__linux__) && !defined(OPENIMB_SMPI)
 [[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = note_hangup;
 #endif
@@ -69,7 +69,7 @@ void note_hangup() {
 std::span<const StopSignal> stop_signals() noexcept { return caught; }
 
 void install_stop_handlers() {
-  // A closed pipe, or a file at its limit, fails the write instead of ending the run.
+  // Makes the write fail, and does not end the run, if a pipe is closed or a file is at its limit.
   std::signal(SIGPIPE, SIG_IGN);
 #ifdef SIGXFSZ
   std::signal(SIGXFSZ, SIG_IGN);

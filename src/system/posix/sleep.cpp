@@ -4,7 +4,7 @@
 
 namespace openimb::system {
 
-// Not std::this_thread::sleep_for, which goes on after a signal: a stop must not wait for a pause.
+// std::this_thread::sleep_for() would continue after a signal, but a stop must not wait for a pause.
 void pause_for(double seconds) {
   if (seconds <= 0) return;
   timespec time{};

@@ -1,4 +1,4 @@
-// Inside this folder: a connection over a socket of any kind.
+// Inside this folder: a connection over a socket of any type.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace openimb::system {
 
 class SocketConnection : public Connection {
  public:
-  /// Closes the socket at its end.
+  /// Takes ownership of the socket.
   explicit SocketConnection(int socket) : socket_(socket) {}
   ~SocketConnection() override;
   bool send(const std::string& text) override;

@@ -24,7 +24,7 @@ void block_signals_during(const std::function<void()>& make) {
 }
 
 #ifdef __linux__
-// Not one cpu_set_t, which ends at 1,024 CPUs: the kernel refuses sets that are smaller than its own.
+// The kernel refuses sets that are smaller than its own, and one cpu_set_t ends at 1,024 CPUs: the set grows.
 std::vector<int> usable_cpus() {
   std::vector<int> cpus;
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {

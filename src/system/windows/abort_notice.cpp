@@ -2,7 +2,7 @@
 
 namespace openimb::system {
 
-// No datagram interrupts a thread.
+// On Windows no datagram can interrupt a thread.
 std::string receive_abort_notices(bool (*)(const char*) noexcept) { return {}; }
 void send_abort_notices_to(const std::string&) {}
 void send_abort_notice(const char*, double) noexcept {}

@@ -11,7 +11,7 @@ namespace openimb::system {
 
 namespace {
 
-/// Winsock must be started, and ended as often.
+/// Starts Winsock, and ends it as often.
 class Winsock {
  public:
   Winsock() : error_(WSAStartup(MAKEWORD(2, 2), &facts_)) {}
@@ -32,7 +32,7 @@ class TcpConnection final : public Connection {
   ~TcpConnection() override {
     if (socket_ != INVALID_SOCKET) closesocket(socket_);
   }
-  /// 0, or an error of Winsock.
+  /// Returns 0, or an error of Winsock.
   int open(const char* host, const char* port) {
     if (winsock_.error() != 0) return winsock_.error();
     addrinfo hints{}, *addresses = nullptr;

@@ -1,11 +1,11 @@
 #include "system/counter_reader.h"
 
-// Before windows.h, which has the old Winsock.
+// Before windows.h, which includes the old Winsock.
 #include <winsock2.h>
 #include <ws2ipdef.h>
-// And after it.
+// After winsock2.h.
 #include <windows.h>
-// And after that.
+// After windows.h.
 #include <iphlpapi.h>
 #include <netioapi.h>
 #include <psapi.h>
@@ -34,7 +34,7 @@ std::string utf8(const wchar_t* text) {
   return result;
 }
 
-// Those that are up; filters are layers of the same interface.
+// Interfaces that are up, without filters: these are layers of the same interface.
 std::vector<Interface> interfaces_up() {
   std::vector<Interface> interfaces;
   MIB_IF_TABLE2* table = nullptr;
@@ -72,7 +72,7 @@ CounterReader::~CounterReader() = default;
 CounterReader::CounterReader(CounterReader&&) noexcept = default;
 CounterReader& CounterReader::operator=(CounterReader&&) noexcept = default;
 
-// Windows has one counter for both kinds of page faults, of the process; nearly all are minor.
+// Windows counts page faults of the process, both kinds together; nearly all are minor.
 ThreadCounters CounterReader::thread() const noexcept {
   constexpr int per_group = 64;
   ThreadCounters now;

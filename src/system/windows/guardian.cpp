@@ -14,7 +14,7 @@ namespace openimb::system {
 
 namespace {
 
-// The hidden arguments of the guardian: this word, the numbers of the two ends of pipes that it inherits.
+// The hidden arguments of the guardian: this word, and the numbers of the two pipe ends that it inherits.
 constexpr const char* guardian_word = "--openimb-guardian";
 
 class Handle {
@@ -63,7 +63,7 @@ class PipeConnection final : public Connection {
   Handle from_, to_, process_;
 };
 
-/// The start of a process that inherits the given handles and no other: the launcher waits for the end of all
+/// Starts a process that inherits the given handles only: the launcher waits for the end of all processes
 /// that have its pipes.
 class StartWithHandles {
  public:
@@ -84,10 +84,10 @@ class StartWithHandles {
   StartWithHandles(const StartWithHandles&) = delete;
   StartWithHandles& operator=(const StartWithHandles&) = delete;
 
-  /// Returns the process; empty where it cannot be started.
+  /// Returns the process; empty if it cannot be started.
   Handle run(const std::string& program, const std::string& line) {
-    // Launchers end the processes of a job together; a launcher that does not allow a process to leave the
-    // job also ends the guardian.
+    // Launchers end the processes of a job together. If a launcher does not allow a process to leave the job,
+    // it also ends the guardian.
     for (const DWORD leave_job : {static_cast<DWORD>(CREATE_BREAKAWAY_FROM_JOB), DWORD{0}}) {
       std::string words = line;
       PROCESS_INFORMATION process{};

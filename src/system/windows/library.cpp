@@ -14,7 +14,7 @@ namespace openimb::system {
 
 const bool libraries_are_dlls = true;
 
-// Not from the current folder, whose owner may be another user.
+// Does not search the current folder, which another user may own.
 Library::Library(std::span<const char* const> names) {
   for (const char* const name : names) {
     if (GetModuleHandleExA(0, name, reinterpret_cast<HMODULE*>(&handle_)) != 0) {

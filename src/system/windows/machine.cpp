@@ -23,7 +23,7 @@ std::string architecture() {
   }
 }
 
-// GetVersionEx reports the version that a program declares to be made for.
+// GetVersionEx would report the version that a program declares support for.
 OSVERSIONINFOW version() {
   using Get = LONG(WINAPI*)(OSVERSIONINFOW*);
   OSVERSIONINFOW facts{};

@@ -21,7 +21,7 @@ bool cut(int descriptor, long long position) {
 
 }  // namespace
 
-// Binary: lines end with '\n', as records do everywhere.
+// Binary mode: lines of records end with '\n' on all systems.
 std::FILE* open_output(const std::string& path, std::string* created) {
   constexpr int flags = _O_WRONLY | _O_CREAT | _O_BINARY | _O_NOINHERIT, mode = _S_IREAD | _S_IWRITE;
   int descriptor = _open(path.c_str(), flags | _O_EXCL, mode);
@@ -74,7 +74,7 @@ bool write_whole(int descriptor, const char* text, std::size_t length) noexcept 
 
 bool stderr_is_terminal() { return _isatty(descriptor_of(stderr)) != 0; }
 
-// Sockets and files do not get the numbers of standard streams here.
+// Windows gives no socket or file the number of a standard stream.
 void occupy_standard_streams() {}
 
 }  // namespace openimb::system

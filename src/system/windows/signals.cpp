@@ -15,13 +15,13 @@ namespace openimb::system {
 
 namespace {
 
-// SIGHUP has the same number as on other systems; Windows has none.
+// Windows has no SIGHUP; this is its number on other systems.
 constexpr int hangup = 1;
 constexpr std::array<StopSignal, 4> caught{
     {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGBREAK, "SIGBREAK"}, {hangup, "SIGHUP"}}};
 
-// On a thread that the system creates. After the last three events the process ends when the handler returns,
-// at the latest some seconds later.
+// Runs on a thread that the system creates. After the last three events Windows ends the process when the
+// handler returns, or some seconds later.
 BOOL WINAPI handle(DWORD event) {
   const int number = event == CTRL_C_EVENT       ? SIGINT
                      : event == CTRL_BREAK_EVENT ? SIGBREAK
@@ -65,7 +65,7 @@ void set_timer(double seconds) noexcept {
     SetThreadpoolTimer(timer, nullptr, 0, 0);
     return;
   }
-  // Negative: from now on, in units of 100 ns.
+  // Negative: relative to now, in units of 100 ns.
   ULARGE_INTEGER when{};
   when.QuadPart = static_cast<ULONGLONG>(-static_cast<std::int64_t>(seconds * 1e7));
   FILETIME due{when.LowPart, when.HighPart};
@@ -76,7 +76,7 @@ void wait_for_end() noexcept {
   for (;;) Sleep(INFINITE);
 }
 
-// Not _exit: the exit code of libraries may wait for threads that have ended.
+// Calling _exit() would run exit code of libraries, which may wait for threads that have ended.
 void exit_now(int status) noexcept {
   TerminateProcess(GetCurrentProcess(), static_cast<UINT>(status));
   wait_for_end();

@@ -1,4 +1,4 @@
-// Inside this folder: an event of Windows that is set once a stop was asked for.
+// Inside this folder: a Windows event that is set once a stop is requested.
 #pragma once
 
 #include <windows.h>

@@ -12,7 +12,7 @@ namespace openimb::system {
 
 namespace {
 
-// Opens a file or folder to query it (rights 0), or to check `rights`; folders need the flag.
+// Opens a file or folder to query it (rights 0), or to check `rights`. The flag allows folders.
 HANDLE open_existing(const std::string& path, DWORD rights) {
   return CreateFileA(path.c_str(), rights, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
                      OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
