@@ -1,12 +1,12 @@
-// IMB-<component> of a wheel, on Linux. PREFIX/bin/IMB-MPI1 finds the MPI that starts it and becomes
-// PREFIX/libexec/openimb/<interface>/openimb-suite with that MPI's library, under its own name, by which that
-// program knows its component; PREFIX/libexec/openimb/NAME becomes <interface>/NAME. No MPI, no C++: it takes
-// 0.1 ms.
+// The commands IMB-<component> of a wheel, on Linux. PREFIX/bin/IMB-MPI1 finds the MPI that starts it. It
+// then executes PREFIX/libexec/openimb/<interface>/openimb-suite, with that MPI's library and under its own
+// name, from which the suite knows its component. PREFIX/libexec/openimb/NAME likewise executes
+// <interface>/NAME. The program uses neither MPI nor C++: it takes 0.1 ms.
 //
-// The MPI is the one whose launcher is among the parents of this process; without a launcher, the one whose
-// launcher's variables are set, else the first library in LD_LIBRARY_PATH, beside the launcher on the PATH,
-// or in the system's folders. OPENIMB_INTERFACE=mpich|openmpi|mpi-abi chooses. A wrong pair would run as many
-// single ranks, or hang: it is refused here with status 2.
+// The MPI is chosen by the launcher among the parents of this process; without one, by environment variables
+// that launchers set; otherwise it is the first library in LD_LIBRARY_PATH, beside the launcher on the PATH,
+// or in the system's folders. OPENIMB_INTERFACE=mpich|openmpi|mpi-abi overrides this choice. A library that
+// does not fit the launcher would run as many single ranks, or hang: this program refuses it with status 2.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,7 +28,7 @@ static const struct {
   const char* name;
   const char* title;
   const char* soname;
-  const char* other_soname;  // the same under another name, through compat/
+  const char* other_soname;  // of the same library, through compat/
 } interface_of[interfaces] = {
     [mpich] = {"mpich", "MPICH or Intel MPI", "libmpi.so.12", "libmpich.so.12"},
     [openmpi] = {"openmpi", "Open MPI", "libmpi.so.40", NULL},
@@ -42,14 +42,14 @@ static const struct {
 static const char* const system_folders[] = {OPENIMB_SYSTEM_FOLDERS};
 
 struct launcher {
-  int family;  // mpich or openmpi; unknown: none found
+  int family;  // mpich or openmpi; unknown: no launcher found
   char path[PATH_MAX];
 };
 
 struct library {
   int interface;
-  bool compat;     // only under its other name
-  bool reachable;  // the loader looks there by itself
+  bool compat;     // found under its other name only
+  bool reachable;  // the loader finds it without help
   char folder[PATH_MAX];
 };
 
@@ -60,7 +60,7 @@ static const char* base_of(const char* path) {
   return slash ? slash + 1 : path;
 }
 
-// PATH without its last `parts`.
+// Removes the last `parts` parts of a path.
 static void cut(char* path, int parts) {
   for (; parts > 0; --parts) {
     char* slash = strrchr(path, '/');
@@ -69,18 +69,18 @@ static void cut(char* path, int parts) {
   }
 }
 
-static bool begins(const char* text, const char* with) { return strncmp(text, with, strlen(with)) == 0; }
+static bool begins_with(const char* text, const char* with) { return strncmp(text, with, strlen(with)) == 0; }
 
 static int family_of(const char* name) {
-  static const char* const of_mpich[] = {"hydra_", "mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich",
-                                         "mpiexec.gforker"};
-  static const char* const of_openmpi[] = {"prted",   "prterun",         "orted",
-                                           "orterun", "mpiexec.openmpi", "mpirun.openmpi"};
-  for (size_t i = 0; i < sizeof of_mpich / sizeof *of_mpich; ++i) {
-    if (begins(name, of_mpich[i])) return mpich;
+  static const char* const mpich_names[] = {"hydra_", "mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich",
+                                            "mpiexec.gforker"};
+  static const char* const openmpi_names[] = {"prted",   "prterun",         "orted",
+                                              "orterun", "mpiexec.openmpi", "mpirun.openmpi"};
+  for (size_t i = 0; i < sizeof mpich_names / sizeof *mpich_names; ++i) {
+    if (begins_with(name, mpich_names[i])) return mpich;
   }
-  for (size_t i = 0; i < sizeof of_openmpi / sizeof *of_openmpi; ++i) {
-    if (begins(name, of_openmpi[i])) return openmpi;
+  for (size_t i = 0; i < sizeof openmpi_names / sizeof *openmpi_names; ++i) {
+    if (begins_with(name, openmpi_names[i])) return openmpi;
   }
   return unknown;
 }
@@ -96,7 +96,8 @@ static size_t content_of(const char* path, char* text, size_t size) {
   return length;
 }
 
-// Of a process, 0 where it is unknown. "PID (name, with blanks and brackets) S PPID ...".
+// Returns the parent of a process; 0 if it is unknown. The file has "PID (name, with blanks and brackets) S
+// PPID ...".
 static int parent_of(int process) {
   char path[64], text[512];
   snprintf(path, sizeof path, "/proc/%d/stat", process);
@@ -115,7 +116,7 @@ static struct launcher launcher_above(void) {
     const ssize_t length = readlink(link, found.path, sizeof found.path - 1);
     found.path[length > 0 ? length : 0] = '\0';
     found.family = family_of(base_of(found.path));
-    if (found.family == unknown && length <= 0) {  // another user's
+    if (found.family == unknown && length <= 0) {  // a process of another user
       snprintf(link, sizeof link, "/proc/%d/comm", process);
       content_of(link, name, sizeof name);
       found.family = family_of(name);
@@ -123,7 +124,7 @@ static struct launcher launcher_above(void) {
     if (found.family != unknown) return found;
   }
   found.path[0] = '\0';
-  // A launcher that is not above, as where each rank is in a container of its own.
+  // The launcher may not be among the parents, for example if each rank is in its own container.
   if (getenv("OMPI_COMM_WORLD_SIZE"))
     found.family = openmpi;
   else if (getenv("HYDI_CONTROL_FD") || getenv("I_MPI_HYDRA_TOPOLIB") || getenv("MPI_LOCALNRANKS"))
@@ -131,8 +132,8 @@ static struct launcher launcher_above(void) {
   return found;
 }
 
-// The launcher of $OPENIMB_MPI_PREFIX, by which `imb` says what srun cannot; else the one on the PATH. Links
-// followed.
+// The launcher in $OPENIMB_MPI_PREFIX, which `imb` sets because srun does not show it; without that, the
+// launcher on the PATH. Follows links.
 static struct launcher launcher_named(void) {
   static const char* const names[] = {"mpiexec", "mpirun"};
   struct launcher found = {.family = unknown};
@@ -154,27 +155,28 @@ static struct launcher launcher_named(void) {
   return found;
 }
 
-static bool has(const char* folder, const char* name) {
+static bool has_file(const char* folder, const char* name) {
   char path[PATH_MAX];
   return name && (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path &&
          access(path, R_OK) == 0;
 }
 
 static bool has_library(const char* folder, int interface) {
-  return has(folder, interface_of[interface].soname) || has(folder, interface_of[interface].other_soname);
+  return has_file(folder, interface_of[interface].soname) ||
+         has_file(folder, interface_of[interface].other_soname);
 }
 
-// A library of the standard ABI belongs to the MPI whose own library is next to it; alone it may belong to
-// any.
-static bool fits(const char* folder, int interface, int family) {
+// A library of the standard ABI belongs to the MPI whose own library is in the same folder. Alone, it may
+// belong to any.
+static bool fits_launcher(const char* folder, int interface, int family) {
   if (interface != mpi_abi || family == unknown) return true;
   return has_library(folder, family) || !has_library(folder, family == mpich ? openmpi : mpich);
 }
 
-// For the ranks of a launcher of `family`.
+// Finds a library for the ranks of a launcher of `family`.
 static bool find_in_folder(const char* folder, int interface, int family, struct library* found) {
-  if (!has_library(folder, interface) || !fits(folder, interface, family)) return false;
-  const bool usual = has(folder, interface_of[interface].soname);
+  if (!has_library(folder, interface) || !fits_launcher(folder, interface, family)) return false;
+  const bool usual = has_file(folder, interface_of[interface].soname);
   *found = (struct library){.interface = interface, .compat = !usual};
   snprintf(found->folder, sizeof found->folder, "%s", folder);
   return true;
@@ -186,7 +188,7 @@ static bool find_in_list(const char* list, int interface, int family, struct lib
     const size_t length = strcspn(list, ":");
     snprintf(folder, sizeof folder, "%.*s", (int)length, list);
     if (length > 0 && find_in_folder(folder, interface, family, found)) {
-      found->reachable = interface != mpi_abi;  // one that does not fit may come before it
+      found->reachable = interface != mpi_abi;  // a library that does not fit may come before it
       return true;
     }
     list += length + (list[length] == ':');
@@ -194,7 +196,7 @@ static bool find_in_list(const char* list, int interface, int family, struct lib
   return false;
 }
 
-// Looks in the installation whose bin folder has the launcher.
+// Looks in the installation that the launcher belongs to.
 static bool find_beside(const struct launcher* launcher, int interface, struct library* found) {
   static const char* const places[] = {"lib", "lib64", "lib/release"};
   char prefix[PATH_MAX];
@@ -220,7 +222,8 @@ static bool find_in_system(int interface, int family, struct library* found) {
 }
 
 // Finds the first of these interfaces in the nearest place that has one of them.
-static bool find(const int* wanted, int count, const struct launcher* launcher, struct library* found) {
+static bool find_library(const int* wanted, int count, const struct launcher* launcher,
+                         struct library* found) {
   const char* const own = getenv("LD_LIBRARY_PATH");
   for (int i = 0; i < count; ++i) {
     if (find_in_list(own, wanted[i], launcher->family, found)) return true;
@@ -243,7 +246,7 @@ static int chosen_interface(void) {
   return -1;
 }
 
-static bool speaks(void) {
+static bool prints_errors(void) {
   for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; ++i) {
     const char* rank = getenv(rank_variables[i]);
     if (rank) return strcmp(rank, "0") == 0;
@@ -251,29 +254,29 @@ static bool speaks(void) {
   return true;
 }
 
-// Ends every rank. A launcher ends the others as soon as one has failed, so those without a message let rank
-// 0 speak first.
+// Prints a message and ends this rank. A launcher ends the other ranks as soon as one has failed, so ranks
+// that print nothing let rank 0 print first.
 static _Noreturn __attribute__((format(printf, 1, 2))) void refuse(const char* format, ...) {
   enum { start_ms = 500, delivery_ms = 20 };
-  const bool speaking = speaks();
-  if (speaking) {
-    va_list words;
-    va_start(words, format);
+  const bool printing = prints_errors();
+  if (printing) {
+    va_list arguments;
+    va_start(arguments, format);
     fprintf(stderr, "%s: ", program);
-    vfprintf(stderr, format, words);
+    vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
-    va_end(words);
+    va_end(arguments);
   }
-  const struct timespec pause = {.tv_nsec = (speaking ? delivery_ms : start_ms) * 1000000L};
+  const struct timespec pause = {.tv_nsec = (printing ? delivery_ms : start_ms) * 1000000L};
   nanosleep(&pause, NULL);
   exit(exit_usage);
 }
 
-static const char* words_for(const struct launcher* launcher) {
-  static char words[PATH_MAX + 64];
+static const char* describe_launcher(const struct launcher* launcher) {
+  static char text[PATH_MAX + 64];
   const char* title = interface_of[launcher->family].title;
-  snprintf(words, sizeof words, *launcher->path ? "%s (%s)" : "%s", title, launcher->path);
-  return words;
+  snprintf(text, sizeof text, *launcher->path ? "%s (%s)" : "%s", title, launcher->path);
+  return text;
 }
 
 static struct library library_for(struct launcher* launcher) {
@@ -286,21 +289,22 @@ static struct library library_for(struct launcher* launcher) {
   const int other = launcher->family == mpich ? openmpi : mpich;
   if (launched && chosen == other) {
     refuse("OPENIMB_INTERFACE=%s does not fit the launcher of %s; start it with the other MPI's launcher",
-           interface_of[chosen].name, words_for(launcher));
+           interface_of[chosen].name, describe_launcher(launcher));
   }
   if (chosen != unknown) {
-    if (find(&chosen, 1, launcher, &found)) return found;
+    if (find_library(&chosen, 1, launcher, &found)) return found;
     refuse("OPENIMB_INTERFACE=%s: no %s%s in LD_LIBRARY_PATH, beside the launcher or in the system's folders",
            interface_of[chosen].name, interface_of[chosen].soname, launched ? " of the launcher's MPI" : "");
   }
   const int fitting[] = {launcher->family, mpi_abi}, all[] = {mpich, openmpi, mpi_abi};
   if (launched) {
-    if (find(fitting, 2, launcher, &found)) return found;
-    if (find(&other, 1, launcher, &found)) {
+    if (find_library(fitting, 2, launcher, &found)) return found;
+    if (find_library(&other, 1, launcher, &found)) {
       refuse(
           "started by %s, but the only MPI library found is %s's in %s; use its own mpirun, or put the "
           "library of %s in LD_LIBRARY_PATH",
-          words_for(launcher), interface_of[other].title, found.folder, interface_of[launcher->family].title);
+          describe_launcher(launcher), interface_of[other].title, found.folder,
+          interface_of[launcher->family].title);
     }
   } else {
     const bool given = getenv("OPENIMB_MPI_PREFIX") && *launcher->path;
@@ -310,16 +314,16 @@ static struct library library_for(struct launcher* launcher) {
     for (int i = 0; i < interfaces; ++i) {
       if (find_in_list(getenv("LD_LIBRARY_PATH"), i, unknown, &found)) return found;
     }
-    if (launcher->family != unknown && find(fitting, 2, launcher, &found)) return found;
-    if (find(all, interfaces, launcher, &found)) return found;
+    if (launcher->family != unknown && find_library(fitting, 2, launcher, &found)) return found;
+    if (find_library(all, interfaces, launcher, &found)) return found;
   }
   refuse(
       "no MPI library found (libmpi.so.12, libmpi.so.40 or libmpi_abi.so.1); load an MPI's module,"
       " put its library folder in LD_LIBRARY_PATH, or pip install 'openimb[mpich]'");
 }
 
-// `folder` before those where the loader looks, so that it takes the library there.
-static void lead_to(const char* folder) {
+// Puts `folder` first in LD_LIBRARY_PATH, so that the loader takes the library in it.
+static void prepend_to_library_path(const char* folder) {
   const char* old = getenv("LD_LIBRARY_PATH");
   char* all = malloc(strlen(folder) + (old ? strlen(old) : 0) + 2);
   if (!all) refuse("no memory");
@@ -339,18 +343,18 @@ int main(int argc, char** argv) {
   snprintf(prefix, sizeof prefix, "%s", self);
   cut(prefix, 1);
   snprintf(home, sizeof home, "%s", prefix);
-  if (!has(home, interface_of[found.interface].name)) {
+  if (!has_file(home, interface_of[found.interface].name)) {
     cut(prefix, 1);
     snprintf(home, sizeof home, "%s/libexec/openimb", prefix);
   }
   const char* const file = strncmp(program, "IMB-", 4) == 0 ? "openimb-suite" : program;
   snprintf(target, sizeof target, "%s/%s/%s", home, interface_of[found.interface].name, file);
-  if (strcmp(base_of(argv[0]), program) != 0) argv[0] = self;  // started by another name: a link
-  if (!found.reachable) lead_to(found.folder);
+  if (strcmp(base_of(argv[0]), program) != 0) argv[0] = self;  // started by a link with another name
+  if (!found.reachable) prepend_to_library_path(found.folder);
   if (found.compat) {
     char compat[PATH_MAX + 48];
     snprintf(compat, sizeof compat, "%s/mpich/compat", home);
-    lead_to(compat);
+    prepend_to_library_path(compat);
   }
   execv(target, argv);
   refuse("cannot start %s: %s; install openimb again", target, strerror(errno));

@@ -49,7 +49,7 @@ void detach([[maybe_unused]] std::int64_t bytes) {
 }  // namespace
 
 AttachedBuffer::AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm)
-    // The library in use may have another overhead than mpi.h.
+    // The overhead of the library may differ from the overhead in mpi.h.
     : bytes_(messages * (packed_size(elements, type, elements * size_of(type), comm) + most_send_overhead)) {
   if (!can_attach(bytes_)) return;
   memory_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes_)]);

@@ -11,8 +11,9 @@ namespace openimb {
 
 class AttachedBuffer {
  public:
-  /// Room for so many messages of `elements` elements of `type` each. Local. Converts to false where there is
-  /// not enough memory, where MPI refuses it, or where it exceeds an int and the library has no large counts.
+  /// Attaches room for `messages` messages of `elements` elements of `type` each. Local. Converts to false if
+  /// there is not enough memory, if MPI refuses the buffer, or if its size exceeds an int and the library has
+  /// no large counts.
   AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm);
   /// Waits until all messages have been sent.
   ~AttachedBuffer();

@@ -1,6 +1,6 @@
-// The MPI calls under test, each once with int counts and once, where the MPI has it, with MPI_Count: a
-// pattern is written once and compiles to either. Return codes are ignored: the error handler in force
-// (mpi/errors.h) ends the job with a message. Source: MPI 4.0, section 2.5.8 (large counts).
+// The MPI calls under test, each with int counts and, if the MPI has it, with MPI_Count: a pattern is written
+// once and compiles to either. Return codes are ignored, as the error handler in force (mpi/errors.h) ends
+// the job with a message. Source: MPI 4.0, section 2.5.8 (large counts).
 #pragma once
 
 #include <mpi.h>
@@ -20,12 +20,12 @@ inline constexpr bool built_with_large_counts = true;
 inline constexpr bool built_with_large_counts = false;
 #endif
 
-/// v-collectives take int displacements with int counts and MPI_Aint with MPI_Count.
+/// Type of the displacements of v-collectives: int with int counts, MPI_Aint with MPI_Count.
 template <class Count>
 using Displacement = std::conditional_t<std::is_same_v<Count, int>, int, MPI_Aint>;
 
-/// Why a benchmark cannot run; empty where it can.
-#ifdef OPENIMB_SMPI  // declares them, and aborts when they are called
+/// Why a benchmark cannot run; empty if it can.
+#ifdef OPENIMB_SMPI  // declares these calls, and aborts in them
 inline constexpr std::string_view no_neighborhoods_reason = "the simulator has no neighborhood collectives";
 inline constexpr std::string_view no_matched_probe_reason = "the simulator has no matched probe";
 #else
@@ -39,7 +39,7 @@ using Op = MPI_Op;
 using Win = MPI_Win;
 using File = MPI_File;
 
-// One definition per call: `Count` decides the spelling. The discarded branch is not instantiated.
+// Each call has one definition: `Count` selects the int or the _c form. The other branch is not instantiated.
 #ifdef OPENIMB_LARGE_COUNT
 #define OPENIMB_CALL(name, ...)               \
   if constexpr (std::is_same_v<Count, int>) { \
@@ -51,37 +51,37 @@ using File = MPI_File;
 #define OPENIMB_CALL(name, ...) MPI_##name(__VA_ARGS__);
 #endif
 
-/// After the arguments of a collective: the persistent request to create.
+/// Last argument of a collective that creates a persistent request.
 struct MakePersistent {
   MPI_Request* request;
 };
 template <class... Request>
 inline constexpr bool are_persistent = (std::is_same_v<Request, MakePersistent> && ...);
 
-/// Why a benchmark of persistent collectives cannot run; empty where it can. Source: MPI 4.0, section 6.13.
+/// Why a benchmark of persistent collectives cannot run; empty if it can. Source: MPI 4.0, section 6.13.
 #ifdef OPENIMB_PERSISTENT_COLLECTIVES
 inline constexpr std::string_view no_persistent_collectives_reason = {};
 #else
 inline constexpr std::string_view no_persistent_collectives_reason = "this MPI has no persistent collectives";
 #endif
 
-/// The same for sessions. Source: MPI 4.0, section 11.3.
+/// Why a benchmark of sessions cannot run; empty if it can. Source: MPI 4.0, section 11.3.
 #ifdef OPENIMB_SESSIONS
 inline constexpr std::string_view no_sessions_reason = {};
 #else
 inline constexpr std::string_view no_sessions_reason = "this MPI has no sessions";
 #endif
 
-/// The same for partitioned communication. Source: MPI 4.0, chapter 4.
+/// Why a benchmark of partitioned communication cannot run; empty if it can. Source: MPI 4.0, chapter 4.
 #ifdef OPENIMB_PARTITIONED
 inline constexpr std::string_view no_partitions_reason = {};
 #else
 inline constexpr std::string_view no_partitions_reason = "this MPI has no partitioned communication";
 #endif
 
-// A collective: blocking; with a request after its arguments, its nonblocking form; with a MakePersistent
-// there, the call that creates a persistent request. An MPI may lack the latter: names are looked up only
-// where they are used.
+// A collective. Without a further argument it is the blocking call, with a request the nonblocking call, with
+// a MakePersistent the call that creates a persistent request. An MPI may lack the last one: its name is
+// looked up only if it is used.
 #define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)                       \
   if constexpr (sizeof...(request) == 0) {                                    \
     OPENIMB_CALL(name, __VA_ARGS__)                                           \
@@ -139,7 +139,7 @@ template <class Count>
 void recv_init(void* data, Count count, Type type, int from, int tag, Comm comm, MPI_Request* request) {
   OPENIMB_CALL(Recv_init, data, count, type, from, tag, comm, request)
 }
-/// A message of `count` parts of `elements` each. There is one spelling for all counts.
+/// A message of `count` parts of `elements` elements each. The calls have no _c form.
 struct Parts {
   int count;
   MPI_Count elements;
@@ -159,7 +159,7 @@ inline void pready(int part, MPI_Request request) { MPI_Pready(part, request); }
 #else
 void psend_init(const void* data, const Parts& parts, int to, int tag, MPI_Request* request);
 void precv_init(void* data, const Parts& parts, int from, int tag, MPI_Request* request);
-inline void pready(int, MPI_Request) {}  // a team has none to mark
+inline void pready(int, MPI_Request) {}  // without partitions, threads have nothing to mark
 #endif
 template <class Count, class... Request>
 void bcast(void* data, Count count, Type type, int root, Comm comm, Request... request) {
@@ -225,7 +225,7 @@ void neighbor_alltoallv(const void* out, void* in, const Count* counts, const Di
   OPENIMB_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, at, type, in, counts, at, type,
                      comm)
 }
-/// Displacements are in bytes, of type MPI_Aint with either count.
+/// Displacements are in bytes. Their type is MPI_Aint with both types of count.
 template <class Count, class... Request>
 void neighbor_alltoallw(const void* out, void* in, const Count* counts, const MPI_Aint* at, const Type* types,
                         Comm comm, Request... request) {
@@ -272,7 +272,7 @@ void barrier(Comm comm, Request... request) {
     MPI_Ibarrier(comm, request...);
   }
 }
-// A one-sided transfer; with a request behind its arguments, the call that has one.
+// A one-sided transfer; with a request as a further argument, the form with a request.
 #define OPENIMB_TRANSFER(name, name_with_request, ...)       \
   if constexpr (sizeof...(request) == 0) {                   \
     OPENIMB_CALL(name, __VA_ARGS__)                          \
@@ -299,7 +299,7 @@ void get_accumulate(const void* out, void* in, Count count, Type type, int targe
                    type, op, win)
 }
 
-/// Why a one-sided call with a request cannot be used; empty where it can.
+/// Why a one-sided call with a request cannot be used; empty if it can.
 constexpr std::string_view no_request_reason([[maybe_unused]] std::string_view call) {
 #ifdef OPENIMB_SMPI
   if (call == "Rget_accumulate") return "the simulator crashes in MPI_Rget_accumulate";
@@ -307,9 +307,9 @@ constexpr std::string_view no_request_reason([[maybe_unused]] std::string_view c
   return {};
 }
 
-// The calls that write and read a file, each also split into start and finish, between which the caller
-// computes. `at` is in bytes; only calls with an explicit offset use it. A process can have only one split
-// collective call under way, so these have no request. Source: MPI 3.1, 13.4.
+// Calls that write and read a file. Each also exists as a start and a finish, between which the caller
+// computes. `at` is in bytes, and only calls with an explicit offset use it. A split collective call has no
+// request, as a process can have only one of them under way. Source: MPI 3.1, 13.4.
 #define OPENIMB_FILE_CALLS(Name, suffix, ...)                                                                \
   struct Name {                                                                                              \
     template <class Count>                                                                                   \

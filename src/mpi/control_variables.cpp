@@ -20,14 +20,14 @@ namespace openimb {
 
 #ifdef OPENIMB_TOOLS
 
-/// The type of a variable's value. A value is the bytes that MPI_T reads and writes.
+/// Type of a variable's value. A value is held as the bytes that MPI_T reads and writes.
 struct ValueType {
-  std::string (*parse)(std::string_view text) = nullptr;  ///< empty: not such a value
+  std::string (*parse)(std::string_view text) = nullptr;  ///< empty if the text is no such value
   std::string (*shown)(const std::string& value) = nullptr;
-  const char* name = "";  ///< for messages; empty: values of this type cannot be set
+  const char* name = "";  ///< for messages; empty if values of this type cannot be set
 };
 
-/// What a variable is read and written by; valid where `code` is MPI_SUCCESS.
+/// The handle by which a variable is read and written. Valid if `code` is MPI_SUCCESS.
 struct Handle {
   explicit Handle(int index) : code(MPI_T_cvar_handle_alloc(index, nullptr, &value, &count)) {}
   ~Handle() {
@@ -76,7 +76,7 @@ constexpr ValueType switch_type{
     .shown = [](const std::string& value) -> std::string { return value.front() != 0 ? "1" : "0"; },
     .name = "0 or 1"};
 
-// Bytes of a text include the null that ends it.
+// The bytes of a text include its final null.
 constexpr ValueType text_type{
     .parse = [](std::string_view text) { return std::string(text) + '\0'; },
     .shown = [](const std::string& value) { return value.substr(0, value.find('\0')); },
@@ -100,7 +100,7 @@ ValueType value_type(MPI_Datatype type) {
   return {};
 }
 
-/// What MPI_T reports of a variable.
+/// What MPI_T reports about a variable.
 struct Description {
   std::string name, text;
   MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -115,7 +115,7 @@ std::optional<Description> describe_variable(int index) {
     return MPI_T_cvar_get_info(index, name, &name_length, &verbosity, &found.type, &found.items, text,
                                &text_length, &found.bind, &found.scope);
   };
-  if (ask(nullptr, nullptr) != MPI_SUCCESS) return std::nullopt;  // only the lengths
+  if (ask(nullptr, nullptr) != MPI_SUCCESS) return std::nullopt;  // gets the lengths only
   std::string name(static_cast<std::size_t>(name_length) + 1, '\0');
   std::string text(static_cast<std::size_t>(text_length) + 1, '\0');
   if (ask(name.data(), text.data()) != MPI_SUCCESS) return std::nullopt;
@@ -124,7 +124,7 @@ std::optional<Description> describe_variable(int index) {
   return found;
 }
 
-/// Items that stand for numbers.
+/// Names of values (enumeration items) and the numbers that they stand for.
 using Items = std::vector<std::pair<std::string, int>>;
 
 Items reported_items(MPI_T_enum items) {
@@ -144,8 +144,8 @@ Items reported_items(MPI_T_enum items) {
   return words;
 }
 
-// MPICH numbers the words of a variable from 0 on, in the order of its description, where each has a line
-// "ring - Force ring algorithm". MPI_T does not report them.
+// MPICH numbers the words of a variable from 0, in the order of the variable's description. There each word
+// has a line such as "ring - Force ring algorithm". MPI_T does not report them.
 Items described_items(std::string_view text) {
   Items words;
   while (!text.empty()) {
@@ -177,10 +177,10 @@ std::optional<int> index_of(const std::string& name) {
   return index;
 }
 
-// Open MPI copies a whole text, whatever length it reports.
+// Space for any value: Open MPI copies a whole text, whatever length it reports.
 constexpr std::size_t longest_text = 1 << 16;
 
-// Nothing where the library cannot read it.
+// Returns a value, or nothing if the library cannot read it.
 std::optional<std::string> read_value(MPI_T_cvar_handle handle, MPI_Datatype type) {
   std::string bytes(longest_text, '\0');
   if (MPI_T_cvar_read(handle, bytes.data()) != MPI_SUCCESS) return std::nullopt;
@@ -195,8 +195,7 @@ std::optional<std::string> read_value(MPI_T_cvar_handle handle, MPI_Datatype typ
   return bytes;
 }
 
-/// Whether a variable that is a number is not 0; nothing where this MPI has no such variable or cannot read
-/// it.
+/// Whether a numeric variable is not 0; nothing if this MPI has no such variable or cannot read it.
 std::optional<bool> is_nonzero(const std::string& name) {
   const std::optional<int> index = index_of(name);
   const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
@@ -216,7 +215,7 @@ struct ControlVariables::Variable {
   ValueType type;
   Items words;
   std::optional<Handle> handle;
-  bool only_words = false;  ///< the library takes any number and ignores what it does not know
+  bool only_words = false;  ///< the library takes any number and ignores unknown ones
   std::string at_start, in_force;
   std::vector<std::optional<std::string>> by_variant;
 
@@ -261,7 +260,7 @@ ControlVariables::Variable::Variable(const std::string& wanted, std::size_t vari
   at_start = in_force = *value;
 }
 
-// The name of an item stands for its number.
+// A word stands for its number.
 std::string ControlVariables::Variable::parse(const std::string& text) const {
   for (const auto& [word, number] : words) {
     if (word == text) return type.parse(std::to_string(number));
@@ -310,7 +309,7 @@ void ControlVariables::restore() {
   try {
     use(std::nullopt);
   } catch (const std::runtime_error&) {
-    // Nothing is measured any more.
+    // Nothing more is measured.
   }
 }
 
@@ -356,11 +355,11 @@ void ControlVariables::try_variant(const Variant& variant, int index) {
     use(std::nullopt);
   } catch (const std::runtime_error& error) {
     error_ = variant.label + ": " + error.what();
-    restore();  // ranks are about to agree on the error
+    restore();  // the ranks will agree on the error
   }
 }
 
-// Both libraries take values that have no effect, without a message.
+// Both libraries accept, without a message, some values that have no effect.
 void ControlVariables::check_effect(const Variant& variant) {
   for (const auto& [name, value] : variant.variables) {
     const std::string rules(required_switch(name)), device = device_switch(name);

@@ -13,31 +13,32 @@
 
 namespace openimb {
 
-/// The variables that a launch's variants set, on this rank. Every rank writes the same values, which
+/// Sets, on this rank, the variables of a launch's variants. Every rank writes the same values, which
 /// variables of any scope allow.
 class ControlVariables {
  public:
-  /// Tries each variant: writes its values, reads them back, and restores the initial values. `variants`
-  /// outlive the object. At the first error it stops; see error().
+  /// Tries each variant: writes its values, reads them back, and restores the initial values. Stops at the
+  /// first error; see error(). `variants` outlive the object.
   explicit ControlVariables(std::span<const Variant> variants);
   /// Restores the initial values.
   ~ControlVariables();
   ControlVariables(const ControlVariables&) = delete;
   ControlVariables& operator=(const ControlVariables&) = delete;
 
-  /// Why the variants cannot be used; empty where they can.
+  /// Why the variants cannot be used; empty if they can.
   const std::string& error() const { return error_; }
-  /// Where a variable does not exist: its name, and those that do.
+  /// Name of the variable that does not exist, if that is the error.
   const std::string& unknown() const { return unknown_; }
+  /// Names of all variables of this MPI.
   static std::vector<std::string> names();
 
-  /// One line each.
+  /// One line per warning.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// Puts the values of a variant in force, or, without one, the initial values. Throws where the library
-  /// refuses a value that it took before.
+  /// Sets the values of a variant or, without one, the initial values. Throws std::runtime_error if the
+  /// library refuses a value that it accepted before.
   void use(std::optional<int> variant);
-  /// Of each variable, before anything was written.
+  /// Name and initial value of each variable.
   const std::vector<std::pair<std::string, std::string>>& at_start() const { return at_start_; }
 
  private:

@@ -14,7 +14,8 @@ namespace openimb {
 
 namespace {
 
-// A 16-bit type that mpi.h declares, if the library has it: with a binary interface it may be older.
+// Returns a 16-bit type of mpi.h if the library has it, which may be older than mpi.h in a portable build;
+// else MPI_DATATYPE_NULL.
 [[maybe_unused]] MPI_Datatype null_if_unsupported(MPI_Datatype type) {
 #ifdef OPENIMB_PORTABLE
   const ReturnErrorsScope scope;
@@ -53,7 +54,7 @@ MPI_Datatype base_type(DataType type) {
 
 namespace {
 
-// The _c call only where an int does not suffice.
+// Uses the _c call only if an int does not suffice.
 void make_vector(std::int64_t elements, MPI_Datatype base, MPI_Datatype* result) {
 #ifdef OPENIMB_LARGE_COUNT
   if (elements > std::numeric_limits<int>::max()) {
@@ -64,7 +65,7 @@ void make_vector(std::int64_t elements, MPI_Datatype base, MPI_Datatype* result)
   MPI_Type_contiguous(static_cast<int>(elements), base, result);
 }
 
-// Owns a type of which others are made.
+// Owns a type from which others are made.
 class OwnedType {
  public:
   OwnedType() = default;
@@ -108,7 +109,7 @@ void make_strided(std::int64_t blocks, const Period& period, MPI_Datatype base, 
                   static_cast<int>(period.extent), base, result);
 }
 
-// Creates the type of so many whole periods.
+// Creates the type of `periods` whole periods.
 void make_periods(const Element& element, std::int64_t periods, MPI_Datatype base, MPI_Datatype* result) {
   const Period period = element.layout.period();
   if (element.layout.placement == Placement::vector) return make_strided(periods, period, base, result);
@@ -122,8 +123,8 @@ void make_periods(const Element& element, std::int64_t periods, MPI_Datatype bas
   make_vector(periods, one_period.handle(), result);
 }
 
-// Creates the type of a message of so many elements. The last period may be incomplete; the extent counts
-// whole periods.
+// Creates the type of a message of `elements` base elements. The last period may be incomplete; the extent
+// counts whole periods.
 MPI_Datatype make_gapped(const Element& element, std::int64_t elements, MPI_Datatype base) {
   const Period period = element.layout.period();
   const std::int64_t periods = elements / period.elements, rest = elements % period.elements;
@@ -145,7 +146,7 @@ MPI_Datatype make_gapped(const Element& element, std::int64_t elements, MPI_Data
 
 }  // namespace
 
-// The _c call only where an int does not suffice: a library may lack it.
+// Uses the _c call only if an int does not suffice: a library may lack it.
 std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t bytes, MPI_Comm comm) {
   constexpr std::int64_t most_int = std::numeric_limits<int>::max();
   if (bytes > most_int / 2) {
@@ -195,7 +196,7 @@ ElementType::~ElementType() {
 
 namespace {
 
-// Integers wrap around: repeated reductions of large values overflow, which is undefined for signed ones.
+// Integers wrap around: repeated reductions of large values overflow, which is undefined for signed integers.
 template <class T>
 T wrapping_sum(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -206,7 +207,8 @@ T wrapping_sum(T a, T b) {
   }
 }
 
-// All derived types here are equally spaced base elements, so size and extent give their number and distance.
+// All derived types here are equally spaced base elements, so their number and distance follow from size and
+// extent.
 template <class T>
 void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
   MPI_Count size = 0;  // not int: a vector may be a whole message of more than 2 GiB

@@ -1,4 +1,4 @@
-// The MPI type and operation of one element, owned.
+// MPI types and reduction operations of elements, owned.
 #pragma once
 
 #include <mpi.h>
@@ -9,25 +9,25 @@
 
 namespace openimb {
 
-/// MPI's handle for a base type; MPI_DATATYPE_NULL where this MPI lacks it (16-bit floats).
+/// MPI's handle of a base type; MPI_DATATYPE_NULL if this MPI lacks it (16-bit floats).
 MPI_Datatype base_type(DataType type);
 
-/// MPI_Pack_size of `count` elements of `type`, which have `bytes` bytes; 2^31 - 1 where that is too much for
-/// a library without large counts.
+/// MPI_Pack_size of `count` elements of `type`, which have `bytes` bytes together. 2^31 - 1 if that is too
+/// much for a library without large counts.
 std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t bytes, MPI_Comm comm);
 
-/// One MPI element: the base type, resized to twice its extent, a vector of `elements` of either, or a
+/// The type of one MPI element: the base type, the base type with twice its extent, a vector of either, or a
 /// message with gaps.
 class ElementType {
  public:
-  /// `vector_elements`: base elements in one vector or message; ignored unless the element is a vector or has
-  /// a layout, and they are > 0.
+  /// `vector_elements`: base elements in one vector or message. Used only if it is > 0 and the element is a
+  /// vector or has a layout.
   ElementType(const Element& element, std::int64_t vector_elements);
   ~ElementType();
   ElementType(const ElementType&) = delete;
   ElementType& operator=(const ElementType&) = delete;
   MPI_Datatype handle() const { return type_; }
-  /// Base elements that one MPI element covers.
+  /// Number of base elements in one MPI element.
   std::int64_t covers() const { return covers_; }
 
  private:
@@ -36,7 +36,7 @@ class ElementType {
   bool owned_ = false;
 };
 
-/// MPI_SUM for base types; for derived types, for which MPI defines none, a user-defined sum.
+/// MPI_SUM for base types. MPI defines no sum for derived types, so they get a user-defined one.
 class SumOperation {
  public:
   explicit SumOperation(const Element& element);

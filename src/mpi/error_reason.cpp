@@ -11,7 +11,7 @@ std::string_view strip_trailing_blanks(std::string_view text) {
   return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
-// MPICH's entries begin with function and line: "ADIOI_GEN_WRITECONTIG(80)....: ".
+// Entries of MPICH begin with a function and a line: "ADIOI_GEN_WRITECONTIG(80)....: ".
 std::string_view strip_function(std::string_view entry) {
   const std::size_t colon = entry.find(':');
   const bool names_function =

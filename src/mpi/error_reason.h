@@ -1,4 +1,4 @@
-// The reason in MPI's text about an error, on one line. Pure: needs no MPI.
+// Extracts the reason from MPI's text about an error. Pure: needs no MPI.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace openimb {
 
-/// The last entry of an error stack, where the error began, without its function; where that is truncated or
-/// empty, the heading of the stack. `room`: MPI_MAX_ERROR_STRING, the characters of a text with the
-/// terminating null.
+/// Returns one line: the last entry of the error stack, where the error began, without its function. If that
+/// entry is truncated or empty, returns the heading of the stack. `room`: MPI_MAX_ERROR_STRING, the longest
+/// text with its final null.
 std::string error_reason(std::string_view text, std::size_t room);
 
 }  // namespace openimb

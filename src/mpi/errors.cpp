@@ -18,7 +18,7 @@ AbortJob abort_job_with = [](const char* message) {
   std::abort();
 };
 
-// Called by MPI: no exception may pass through its frames.
+// MPI calls it: no exception may pass through MPI's frames.
 void on_fatal(int code) noexcept {
   const std::string message = "MPI reports: " + error_text(code);
   abort_job_with(message.c_str());

@@ -28,7 +28,7 @@ void on_error(MPI_File* file, int* code, ...) {
   }
 }
 
-// Created once and never freed, as files may outlive its first user.
+// Creates the handler once and never frees it, as files may outlive its first user.
 MPI_Errhandler error_keeper() {
   static const MPI_Errhandler handler = [] {
     MPI_Errhandler created = MPI_ERRHANDLER_NULL;
@@ -38,7 +38,7 @@ MPI_Errhandler error_keeper() {
   return handler;
 }
 
-// One block at the place of this process's share; the extent is the whole portion.
+// Creates a type with one block at the place of this process's share; its extent is the whole portion.
 MPI_Datatype make_tile_type(const Tile& tile) {
   constexpr std::int64_t chunk = 1 << 30;
   const int whole = static_cast<int>(tile.share / chunk), rest = static_cast<int>(tile.share % chunk);

@@ -1,5 +1,5 @@
-// Files, owned, and the errors of calls on them: MPI's default for files is to go on without a message.
-// Source: MPI 3.1, chapter 13 and section 8.3.3.
+// Files, owned, and errors of calls on them: by default MPI continues without a message after an error of a
+// file. Source: MPI 3.1, chapter 13 and section 8.3.3.
 #pragma once
 
 #include <mpi.h>
@@ -17,22 +17,22 @@ namespace openimb {
 class FileErrors {
  public:
   FileErrors() = default;
-  /// `together`: the ranks that open the files together, in a communicator that no call on the files uses.
+  /// `together`: communicator of the ranks that open the files together; no call on the files may use it.
   explicit FileErrors(MPI_Comm together) : together_(together) {}
   FileErrors(const FileErrors&) = delete;
   FileErrors& operator=(const FileErrors&) = delete;
-  /// The return code of a call on a file; MPI_SUCCESS is none.
+  /// Keeps the return code of a call on a file, unless it is MPI_SUCCESS.
   void keep(int code) {
     if (code != MPI_SUCCESS && code_ == MPI_SUCCESS) code_ = code;
   }
-  /// An error that MPI did not report.
+  /// Keeps an error that MPI did not report.
   void keep(const std::string& text) {
     if (text_.empty()) text_ = text;
   }
-  /// One line, or empty; then forgets it.
+  /// Returns the first error in one line, or an empty text, and forgets it.
   std::string take();
-  /// Whether a file that was just opened is open on all ranks; collective. A rank that has none throws where
-  /// others do not call this soon: they are within MPI_File_open, or will wait for this rank in
+  /// Whether a file that was just opened is open on all ranks. Collective. A rank without the file throws if
+  /// others do not call this within two seconds: they hang in MPI_File_open, or would wait for this rank in
   /// MPI_File_close.
   bool opened_by_all(bool here);
 
@@ -46,8 +46,8 @@ class FileErrors {
 class File {
  public:
   File() = default;
-  /// `mode`: MPI_MODE_... Converts to false where MPI cannot open it. All errors, from opening to closing, go
-  /// to `errors`.
+  /// `mode`: MPI_MODE_... Converts to false if MPI cannot open the file. All errors, from opening to closing,
+  /// go to `errors`.
   File(MPI_Comm comm, const std::string& name, int mode, MPI_Info info, FileErrors& errors);
   File(File&& other) noexcept
       : file_(std::exchange(other.file_, MPI_FILE_NULL)), errors_(std::exchange(other.errors_, nullptr)) {}
@@ -59,15 +59,15 @@ class File {
   ~File();
 
   explicit operator bool() const { return file_ != MPI_FILE_NULL; }
-  /// Leaves the file open: where another rank has none, this one cannot be closed.
+  /// Leaves the file open: it cannot be closed if another rank has not opened it.
   void abandon();
   MPI_File handle() const { return file_; }
-  /// In bytes; 0 where MPI does not report it.
+  /// Size in bytes; 0 if MPI does not report it.
   MPI_Offset size() const;
-  /// Sets a view for individual file pointers in which a process sees its own tiles only; collective. A
+  /// Sets a view for individual file pointers in which a process sees only its own tiles. Collective. A
   /// process without a share sees the whole file and moves nothing.
   void set_view(const Tile& tile, MPI_Info info);
-  /// The hints in force: those that MPI took, and its own.
+  /// The hints in force: those that MPI accepted, and MPI's own.
   std::vector<std::pair<std::string, std::string>> hints() const;
 
  private:

@@ -17,7 +17,7 @@ std::optional<std::string> setting(const char* name) {
   return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
-// The info key of MPI_COMM_WORLD. Source: MPI 4.1, section 11.4.3.
+// The value of an info key of MPI_COMM_WORLD. Source: MPI 4.1, section 11.4.3.
 std::string memory_kinds() {
 #ifdef OPENIMB_SMPI
   return {};

@@ -6,10 +6,10 @@
 
 namespace openimb {
 
-/// The address of a function that is in this process, or null.
+/// Returns the address of a function in this process, or null.
 using FindFunction = void* (*)(const char* name);
 
-/// The answers of this rank's MPI. Call it after MPI_Init, and after the GPU was chosen.
+/// Returns what this rank's MPI reports. Call it after MPI_Init, and after the GPU was chosen.
 GpuAnswers ask_for_gpu_support(GpuApi api, FindFunction find);
 
 }  // namespace openimb

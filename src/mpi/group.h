@@ -7,7 +7,7 @@
 
 namespace openimb {
 
-/// The ranks of a communicator, or some of them.
+/// All ranks of a communicator, or some of them.
 class Group {
  public:
   explicit Group(MPI_Comm ranks) { MPI_Comm_group(ranks, &handle_); }

@@ -10,7 +10,7 @@ namespace openimb::call {
 
 #ifdef OPENIMB_PORTABLE
 
-// Libraries have all of them or none (tests/test_wheel.py): one of each kind shows which.
+// A library has all of these calls or none (tests/test_wheel.py), so one call of each kind is enough.
 bool has_large_counts() {
   return MPI_Send_c != nullptr && MPI_Type_contiguous_c != nullptr && MPI_Reduce_scatter_c != nullptr &&
          MPI_Bcast_init_c != nullptr && MPI_Neighbor_alltoallw_c != nullptr && MPI_Put_c != nullptr &&
@@ -33,7 +33,7 @@ static std::string_view missing_reason(std::string_view) { return {}; }
 #endif
 
 std::string_view unusable_reason(std::string_view call) {
-  // Asked for before errors are caught: it allocates nothing.
+  // Called before errors are caught, so it allocates nothing.
   static const struct Library {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;

@@ -1,7 +1,7 @@
 // Calls that the MPI library in use may lack. A program for a binary interface (OPENIMB_PORTABLE) runs with
-// any library that has it: it refers to all calls weakly, so that it starts without some of them, and checks
-// which exist. There, CMake includes this file before all others. Other programs have the calls that their
-// MPI had when they were built. Source: ELF gABI, "Symbol Table" (weak symbols).
+// any library that has this interface: it refers to all calls weakly, so that it starts without some of them,
+// and checks which exist. CMake then includes this file before all others. Other programs have the calls that
+// their MPI had when they were built. Source: ELF gABI, "Symbol Table" (weak symbols).
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@
 
 namespace openimb::call {
 
-/// The binary interface of this program, such as "MPICH ABI"; empty where it was built for one MPI.
+/// The binary interface of this program, such as "MPICH ABI"; empty if it was built for one MPI.
 #ifdef OPENIMB_PORTABLE
 inline constexpr std::string_view binary_interface = OPENIMB_PORTABLE;
 #else
@@ -23,23 +23,23 @@ inline constexpr std::string_view binary_interface = {};
 /// Whether the library has calls with MPI_Count.
 bool has_large_counts();
 
-/// "this MPI library has no MPI_Ibcast"; "this MPI, Open MPI 5.0, hangs in ...", from
-/// docs/known-mpi-issues.md; empty where the call can be used. Asks the library, which may be newer than
-/// mpi.h. `call`: without "MPI_"; may be empty.
+/// Why a call cannot be used: "this MPI library has no MPI_Ibcast", or "this MPI, Open MPI 5.0, hangs in ..."
+/// (docs/known-mpi-issues.md). Empty if it can be used. Asks the library, which may be newer than mpi.h.
+/// `call`: name without "MPI_"; may be empty.
 std::string_view unusable_reason(std::string_view call);
 
 }  // namespace openimb::call
 
 #ifdef OPENIMB_PORTABLE
 
-// OPENIMB_MPI_CALLS(call): all calls that mpi.h declares. cmake/mpi_calls.cmake writes it.
+// OPENIMB_MPI_CALLS(macro) applies `macro` to all calls that mpi.h declares; cmake/mpi_calls.cmake writes it.
 #include "mpi/mpi_calls.inc"
 
 #ifdef OPENIMB_LARGE_COUNT_UNDECLARED
 namespace openimb::call {
 
-/// Derives an argument of the form with MPI_Count from the arguments of the form with int: an int is a count
-/// in front of a type, and a size in front of a position or at the end.
+/// Derives an argument of the _c form from the arguments of the int form. An int is a count if a type
+/// follows, a size if a pointer to int follows or nothing does.
 template <class Before, class Argument, class After>
 struct LargeArgument {
   static constexpr bool counts =
@@ -66,7 +66,7 @@ struct LargeCall<int(Done...), Before, void> {
   using Type = int(Done...);
 };
 
-/// The type of a call's form with MPI_Count.
+/// Type of a call's _c form.
 template <class Call>
 struct LargeForm;
 template <class... Arguments>

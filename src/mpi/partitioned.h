@@ -7,8 +7,7 @@
 
 namespace openimb {
 
-/// The largest number of parts, at most `most`, that divides a message into equal parts; 1 where there is
-/// none.
+/// The largest number of parts, at most `most`, that divides a message into equal parts; at least 1.
 template <class Count>
 int parts_of(Count elements, int most) {
   for (int parts = most; parts > 1; --parts) {
@@ -17,7 +16,7 @@ int parts_of(Count elements, int most) {
   return 1;
 }
 
-/// `per_slot` requests for each slot, each for a message in `parts`.
+/// `per_slot` requests for each slot. Each is for a message in `parts` parts.
 template <int per_slot>
 class PartitionedRequests {
  public:

@@ -24,7 +24,7 @@ class PersistentRequests {
     }
   }
 
-  /// Address for the next request, slot by slot. Valid until the next call.
+  /// Returns the address for the next request, slot by slot. It is valid until the next call.
   MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
   struct View {
     MPI_Request* first;

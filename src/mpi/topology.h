@@ -12,8 +12,8 @@
 
 namespace openimb {
 
-/// Creation and destruction are collective over `ranks`. Ranks keep their order, so that model/topology.h can
-/// compute the neighbors. An error of MPI ends the job (mpi/errors.h).
+/// Construction and destruction are collective over `ranks`. Ranks keep their order, so that model/topology.h
+/// can compute the neighbors. An MPI error ends the job (mpi/errors.h).
 class TopologyCommunicator {
  public:
   TopologyCommunicator(MPI_Comm ranks, const Neighborhood& all) : comm_(create(ranks, all)) {}
@@ -23,7 +23,7 @@ class TopologyCommunicator {
   static MPI_Comm create(MPI_Comm ranks, const Neighborhood& all) {
     MPI_Comm comm = MPI_COMM_NULL;
     if (all.extents.empty()) {
-      // Not MPI_UNWEIGHTED: in some libraries it is a variable, which a portable program cannot rely on.
+      // MPI_UNWEIGHTED is a variable in some libraries, on which a portable program cannot rely.
       const std::vector<int> weights(all.sources.size(), 1);
       MPI_Dist_graph_create_adjacent(ranks, static_cast<int>(all.sources.size()), all.sources.data(),
                                      weights.data(), static_cast<int>(all.destinations.size()),
@@ -39,7 +39,7 @@ class TopologyCommunicator {
   Communicator comm_;
 };
 
-/// Also owns the arguments for each neighbor: `count` elements of one type, one message after the other.
+/// Also owns the arguments for each neighbor: `count` elements of one type. Messages are adjacent.
 template <class Count>
 class NeighborArguments {
  public:

@@ -1,5 +1,5 @@
-// Windows of every kind, owned, and the epochs that a benchmark holds open around its runs. Source: MPI 3.1,
-// chapter 11.
+// Windows of every kind, owned, and epochs that stay open around a benchmark's runs. Source: MPI 3.1, chapter
+// 11.
 #pragma once
 
 #include <mpi.h>
@@ -31,13 +31,13 @@ class Info {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// The number of bytes to attach: zero bytes cannot be attached.
+/// Number of bytes to attach: MPI cannot attach zero bytes.
 constexpr MPI_Aint at_least_one_byte(MPI_Aint bytes) { return bytes > 0 ? bytes : 1; }
 
-/// Creates a window. IMB-EXT's Window times this, and its window keeps MPI's own error handler, because
-/// setting another one would also be timed. Displacements count bytes. MPI_Win_free frees every kind,
-/// including attached memory, and returns only when all ranks have called it. Returns MPI's code; after an
-/// error there may be a window (dynamic: created, but nothing attached).
+/// Creates a window and returns MPI's code. The benchmark Window of IMB-EXT times this function, and its
+/// window keeps MPI's own error handler, because setting another one would also be timed. Displacements count
+/// bytes. MPI_Win_free frees every kind, including attached memory, and returns only when all ranks have
+/// called it. After an error there may be a window (dynamic: created, but nothing attached).
 inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm,
                        MPI_Win& win) {
   switch (kind) {
@@ -58,8 +58,8 @@ inline int open_window(WindowKind kind, void*& memory, MPI_Aint bytes, MPI_Info 
 class Window {
  public:
   Window() = default;
-  /// `memory`: what to expose, at least one byte of it allocated; ignored by kinds that allocate. Converts to
-  /// false where MPI cannot create the window on this rank.
+  /// `memory`: the memory to expose, of which at least one byte is allocated; ignored by kinds that allocate.
+  /// Converts to false if MPI cannot create the window on this rank.
   Window(WindowKind kind, std::byte* memory, std::int64_t bytes, MPI_Info info, MPI_Comm comm);
   Window(Window&& other) noexcept { *this = std::move(other); }
   Window& operator=(Window&& other) noexcept {
@@ -75,11 +75,12 @@ class Window {
   }
 
   explicit operator bool() const { return good_; }
-  /// Whether there is something to free, good or not.
+  /// Whether there is a window to free, usable or not.
   bool has_handle() const { return win_ != MPI_WIN_NULL; }
-  /// Leaves the window unfreed: where another rank has none, this one cannot be freed.
+  /// Leaves the window unfreed: it cannot be freed if another rank has none.
   void abandon() { win_ = MPI_WIN_NULL; }
-  /// Exchanges the addresses of the memory of a dynamic window, once all ranks have one; collective.
+  /// Exchanges the addresses of the memory of a dynamic window. Collective; call it once all ranks have a
+  /// window.
   void exchange_bases(MPI_Comm comm);
 
   MPI_Win handle() const { return win_; }
@@ -143,7 +144,7 @@ class LockOne {
   MPI_Win win_;
 };
 
-/// Two targets, which may be the same.
+/// Locks two targets, which may be the same.
 class LockTwo {
  public:
   LockTwo(int first, int second, MPI_Win win) : first_(first, win) {
@@ -166,7 +167,7 @@ class LockAll {
   MPI_Win win_;
 };
 
-/// An active-target epoch that the pattern's own fences divide into several; collective.
+/// An active-target epoch, which the pattern's own fences divide into several. Collective.
 class Fences {
  public:
   explicit Fences(MPI_Win win) : win_(win) { MPI_Win_fence(MPI_MODE_NOPRECEDE, win); }

@@ -11,7 +11,7 @@ double time_of_day() {
 }
 
 Environment::Environment(int& argc, char**& argv, ThreadLevel wanted) {
-  // By ThreadLevel. MPI's numbers ascend, and differ between MPIs.
+  // Indexed by ThreadLevel. MPI's numbers ascend, but differ between MPIs.
   constexpr std::array levels{MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                               MPI_THREAD_MULTIPLE};
   using Clock = std::chrono::steady_clock;  // MPI_Wtime is not allowed before MPI_Init

@@ -1,4 +1,4 @@
-// RAII over MPI's environment and communicators.
+// Owns MPI's environment and communicators.
 #pragma once
 
 #include <mpi.h>
@@ -21,8 +21,8 @@ struct InitCall {
   double seconds = 0;
 };
 
-/// MPI_Init_thread to MPI_Finalize. Errors of MPI end the job (mpi/errors.h), except errors of
-/// MPI_Init_thread.
+/// Calls MPI_Init_thread, and MPI_Finalize in its destructor. MPI errors end the job (mpi/errors.h), except
+/// errors of MPI_Init_thread.
 class Environment {
  public:
   Environment(int& argc, char**& argv, ThreadLevel wanted);
@@ -30,7 +30,7 @@ class Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
   bool started() const { return started_; }
-  /// What was granted.
+  /// The thread level that MPI granted.
   ThreadLevel thread_level() const { return granted_; }
   const InitCall& init() const { return init_; }
 
@@ -53,12 +53,13 @@ class Communicator {
   ~Communicator() {
     if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
   }
-  /// A duplicate of MPI_COMM_NULL is null.
+  /// Duplicates a communicator. A duplicate of MPI_COMM_NULL is null.
   static Communicator duplicate(MPI_Comm source);
-  /// Ranks with the same `color` (>= 0) form a group, ordered by `key`; a negative color stays outside.
+  /// Splits the communicator: ranks with the same `color` (>= 0) form one, ordered by `key`. A rank with a
+  /// negative color gets a null one.
   Communicator split(int color, int key) const;
 
-  /// The ranks of a communicator that are on this rank's host, in its order; collective.
+  /// The ranks of a communicator on this rank's host, in the same order. Collective.
   static Communicator split_by_host(MPI_Comm all);
   Communicator split_by_host() const { return split_by_host(handle_); }
 
@@ -71,12 +72,13 @@ class Communicator {
   MPI_Comm handle_ = MPI_COMM_NULL;
 };
 
-/// Dissemination barrier from MPI_Sendrecv alone (-imb_barrier): independent of the library's MPI_Barrier.
-/// Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
+/// Dissemination barrier that uses MPI_Sendrecv only, independent of the library's MPI_Barrier
+/// (-imb_barrier). Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
 void dissemination_barrier(MPI_Comm comm);
 
-/// "5.0" and the first line of MPI_Get_library_version, blanks condensed.
+/// Version of the MPI standard: "5.0".
 std::string mpi_standard();
+/// First line of MPI_Get_library_version, blanks condensed.
 std::string mpi_library();
 
 }  // namespace openimb
