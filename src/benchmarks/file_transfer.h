@@ -158,8 +158,8 @@ struct Open_Close : PatternBase {
     MPI_File file = MPI_FILE_NULL;
     c.errors->keep(MPI_File_open(c.comm, c.name, C::mode, c.info, &file));
     if (file == MPI_FILE_NULL) {
-      c.errors->opened_by_all(
-          false);  // aborts if other ranks have the file open: their MPI_File_close would hang
+      // Throws if other ranks opened the file: their MPI_File_close would wait for this rank.
+      c.errors->opened_by_all(false);
       return;
     }
     c.errors->keep(MPI_File_write_at(file, c.rank, c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE));

@@ -13,14 +13,14 @@ BufferBatch::BufferBatch(const Spec& spec, const PatternHooks& hooks, std::uniqu
   takes_part_ = target || hooks_.takes_part(setup_->group.me);
 }
 
-// A round has the repetitions that are completed together: one, or, in aggregate mode, as many as the buffers
-// have disjoint sections.
+// Runs and checks the repetitions round by round. A round has one repetition or, in aggregate mode, as many
+// as complete together: the number of disjoint sections of the buffers.
 std::int64_t BufferBatch::check(std::int64_t repetitions) {
   if (!takes_part() && !exposes()) return 0;
   BufferCheck check(spec_, setup(), hooks_);
   std::int64_t defects = 0;
   MovingIterations iterations(plan());
-  synchronize();  // earlier transfers have arrived
+  synchronize();  // wait until earlier transfers have arrived
   for (std::int64_t done = 0; done < repetitions;) {
     const bool together = setup().aggregate;
     const std::int64_t round = together ? std::min(setup().buffers.geometry.sections, repetitions - done) : 1;
@@ -39,8 +39,9 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
   return defects;
 }
 
-// Under passive targets, a rank must hold a lock on its own window before its loads and stores are consistent
-// with the other ranks'. Fences make them so without a lock.
+// Calls `function`, which loads and stores in this rank's buffers. With passive targets, a rank must lock its
+// own window, so that its loads and stores are consistent with transfers of other ranks. With fences it needs
+// no lock.
 void BufferBatch::access_own_memory(const std::function<void()>& function) const {
   if (exposes() && uses_locks(spec_, setup().window.sync)) {
     const LockOne own(setup().group.me.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);

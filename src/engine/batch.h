@@ -1,5 +1,5 @@
-// The loops of a benchmark on buffers. The pattern's type is erased here, once per batch, never per
-// repetition. Only timed code is a template; the rest is in BufferBatch.
+// The loops of a benchmark on buffers. A batch hides the pattern's type behind virtual functions that are
+// called once per batch, never per repetition. Only timed code is a template; BufferBatch has the rest.
 #pragma once
 
 #include <functional>
@@ -25,15 +25,15 @@
 
 namespace openimb {
 
-/// The barrier between the repetitions of a synchronized batch. Only collectives that are completed one by
-/// one have such batches.
+/// The barrier between the repetitions of a synchronized batch (-sync on). Only collectives whose repetitions
+/// complete one by one have such batches.
 struct ControlBarrier {
   void (*barrier)(MPI_Comm);
   MPI_Comm comm;
   void operator()() const { barrier(comm); }
 };
 
-/// The arguments of Batch::run, with the setup.
+/// The arguments of Batch::run and the setup.
 struct BatchRun {
   std::int64_t repetitions;
   Timing timing;
@@ -42,27 +42,27 @@ struct BatchRun {
   ControlBarrier control_barrier() const { return {setup.group.barrier, setup.group.control}; }
 };
 
-/// Which loops are compiled for a step, and what changes from one repetition to the next in them.
+/// Which loops are compiled for a step, and what changes in them from one repetition to the next.
 struct Loops {
-  bool aggregate = false;     ///< also one that completes all repetitions together
-  bool synchronized = false;  ///< also one with barriers between repetitions
-  bool gated = false;         ///< also one whose repetitions begin at agreed times
+  bool aggregate = false;     ///< compile a loop that completes all repetitions together
+  bool synchronized = false;  ///< compile a loop with barriers between repetitions
+  bool gated = false;         ///< compile a loop whose repetitions begin at agreed times
   bool root = false;          ///< the root changes
   bool offset = false;        ///< the offset in the file changes
 };
 
-/// Whether a context has counts of more than an int.
+/// Whether the counts of a context are larger than int.
 template <class Context>
 inline constexpr bool counts_are_large = sizeof(Context::count) > sizeof(int);
 template <class Context>
 inline constexpr bool counts_are_large<LoadContext<Context>> = counts_are_large<Context>;
 
-/// The one place where options become the instantiation of drive() that is run: timing, aggregate mode,
-/// moving buffers. All benchmarks with this step and context share it.
+/// Runs the instantiation of drive() that fits timing, aggregate mode and moving buffers. All benchmarks with
+/// this step and context share it. Returns the seconds of all repetitions.
 ///
-/// The loop with moving buffers also serves repetitions whose buffers stay, where that costs nothing that is
-/// measured: with barriers between repetitions they move outside the timed part, and beside a message that
-/// needs large counts, a few additions are nothing.
+/// The loop with moving buffers also serves repetitions whose buffers stay, if this does not change the
+/// measured time. With barriers between repetitions, the buffers move outside the timed part. A message that
+/// needs large counts takes so long that a few additions do not matter.
 template <class Step, Loops loops, class StepContext, class... View>
 OPENIMB_NOINLINE double run_loop(const StepContext& context, const IterationPlan& plan,
                                  const BatchRun& request, const View&... view) {
@@ -103,7 +103,7 @@ OPENIMB_NOINLINE double run_loop(const StepContext& context, const IterationPlan
   return completed(moving);
 }
 
-/// Runs the same steps without a clock and completes them together.
+/// Runs steps without a clock and completes them together.
 template <class Step, class StepContext, class Movement, class... View>
 void repeat_steps(const StepContext& context, Movement iterations, std::int64_t repetitions,
                   const View&... view) {
@@ -113,7 +113,7 @@ void repeat_steps(const StepContext& context, Movement iterations, std::int64_t 
   Step::close(context, view...);
 }
 
-/// A step and its loops, as the type of an argument.
+/// An argument whose type names a step and its loops.
 template <class Step, Loops loops>
 struct Form {};
 
@@ -139,7 +139,7 @@ class BufferBatch : public Batch {
   }
 
  private:
-  /// Runs and completes the calls under test, from this iteration on.
+  /// Runs and completes `repetitions` repetitions, from the current one of `iterations` on.
   virtual void repeat(MovingIterations iterations, std::int64_t repetitions) = 0;
 
   bool exposes() const { return spec_.one_sided.exposed != ExposedBuffer::nothing; }
@@ -168,7 +168,7 @@ class ContextBatch : public BufferBatch {
   RankContext<Context, Count> rank_;
 };
 
-/// The part that differs from pattern to pattern: the timed loops, and what the pattern states of itself.
+/// The batch of one pattern: its timed loops.
 template <class Pattern, class Count>
 class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Count>::Type, Count> {
   static constexpr Spec spec = Pattern::spec;
@@ -233,8 +233,8 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
                                        .synchronized = one_by_one.synchronized};
   static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};
 
-  /// Calls `function` with the form of the step that options ask for, its context, and views of what else the
-  /// step needs, within the epoch that it needs.
+  /// Calls `function` with the form of the step that options ask for, its context, and the view of what
+  /// `prepare` made. The access epoch that the step needs is open during the call.
   template <class Function>
   auto apply_form(const Function& function) {
     const Setup& point_setup = setup();
@@ -264,7 +264,8 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     });
   }
 
-  /// Calls `function` with a view of what `prepare` made, if anything.
+  /// Calls `function` with the view of what `prepare` made, or without arguments if the pattern prepares
+  /// nothing.
   template <class Function>
   auto use_views(const Function& function) {
     if constexpr (Prepares<Pattern>) {
@@ -299,7 +300,7 @@ template <class Pattern, template <class, class> class BatchType = BatchOf>
 constexpr Entry entry() {
   if constexpr (!Pattern::spec.unavailable.empty()) {
     return {&Pattern::spec, nullptr, nullptr};
-  } else if constexpr (requires { typename Pattern::Implementation; }) {  // with the same loops
+  } else if constexpr (requires { typename Pattern::Implementation; }) {
     constexpr Entry same = entry<typename Pattern::Implementation, BatchType>();
     return {&Pattern::spec, same.make, same.make_large};
   } else {

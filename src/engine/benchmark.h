@@ -1,6 +1,6 @@
-// The concept of a benchmark, which every entry of a catalog must satisfy. Each part is a concept of its own,
-// named for the member, so that the compiler's message names a member that is missing, is misspelled or takes
-// other arguments.
+// The concept Benchmark, which every entry of a catalog must satisfy. It consists of one concept per member,
+// named after the member, so that the compiler's message names a member that is missing, is misspelled or
+// takes other arguments.
 #pragma once
 
 #include <concepts>
@@ -45,7 +45,8 @@ concept Has_LocalLoop = !Pattern::spec.one_sided.any_sync || Pattern::spec.acces
 template <class Pattern, class C>
 concept Has_prepare = !Prepares<Pattern> ||
                       requires(const C& c, const IterationPlan& plan) { Pattern::prepare(c, plan).view(); };
-/// `spec` states how many persistent requests `prepare` makes for each slot: -mem counts them.
+/// Number of persistent requests that `prepare` makes for each slot. It must equal Spec::requests_per_slot,
+/// which -mem counts.
 template <class Made>
 inline constexpr int requests_made = 0;
 template <class Made>
@@ -72,7 +73,7 @@ struct ViewOfPrepared<Pattern, C> {
 template <class View>
 concept NoView = std::same_as<View, PatternBase::Nothing>;
 
-// The members of a benchmark's Loop.
+// Concepts of the members of a benchmark's Loop.
 template <class Loop, class C, class View>
 concept Has_step =
     (NoView<View> && requires(const C& c, const Iteration& it) { Loop::step(c, it); }) ||
@@ -108,7 +109,7 @@ using StepContextOf = std::conditional_t<Pattern::spec.uses_files(), FileContext
 template <class Pattern>
 using ViewOf = typename ViewOfPrepared<Pattern, StepContextOf<Pattern>>::Type;
 
-/// A catalog takes such types only.
+/// A type that a catalog may list.
 template <class Pattern>
 concept Benchmark =
     std::derived_from<Pattern, PatternBase> && Has_spec<Pattern> && Has_expects<Pattern> &&

@@ -1,5 +1,5 @@
-// The send and receive memory of one rank. It only grows during a launch, so that tables reuse memory that
-// MPI has already seen.
+// The send buffer and the receive buffer of one rank. They only grow during a launch, so that tables reuse
+// memory that MPI has already registered.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ class Buffer {
   explicit Buffer(MemoryKind kind = MemoryKind::host, Device* device = nullptr)
       : kind_(kind), device_(device) {}
   bool holds(std::int64_t bytes) const { return bytes == 0 || (memory_ && bytes <= memory_->bytes()); }
-  /// Contents are lost when the buffer grows. Throws std::bad_alloc; the buffer then has its old size, as
-  /// other tables may be open, or no memory if even that cannot be allocated again.
+  /// Makes room for `bytes` bytes. If the buffer grows, its contents are lost. Throws std::bad_alloc. The
+  /// buffer then has its old size again, because other tables may be open, or no memory if that fails too.
   void ensure(std::int64_t bytes, std::int64_t alignment) {
     if (holds(bytes)) return;
     const std::int64_t before = memory_ ? memory_->bytes() : 0;
-    memory_.reset();  // before the new memory, as both together would exceed -mem
+    memory_.reset();  // freed first: old and new memory together would exceed -mem
     try {
       memory_ = allocate_memory(kind_, bytes, alignment, device_);
     } catch (const std::bad_alloc&) {
@@ -41,7 +41,7 @@ class Buffer {
 
  private:
   MemoryKind kind_;
-  Device* device_;  ///< used for kinds other than host
+  Device* device_;  ///< null if all memory is on the host
   std::unique_ptr<Memory> memory_;
 };
 
@@ -51,12 +51,12 @@ struct Buffers {
 
   Buffer send;
   Buffer receive;
-  /// The last contents for timing, and how many bytes of each buffer have them.
+  /// The contents that the buffers were last filled with for timing, and how many bytes of each have them.
   Filling filling = {};
   Capacity filled = {};
 
-  /// Makes room for `wanted` and the guards, except in the buffer that `elsewhere` names: MPI allocates that
-  /// memory. Throws std::bad_alloc.
+  /// Makes room for `wanted` and the guards. `elsewhere`: the buffer that gets no memory here because MPI
+  /// allocates it. Throws std::bad_alloc.
   void ensure(const Capacity& wanted, ExposedBuffer elsewhere, std::int64_t alignment) {
     const auto grow = [alignment](Buffer& buffer, std::int64_t bytes, std::int64_t& filled_bytes) {
       if (!buffer.holds(bytes)) filled_bytes = 0;
@@ -68,7 +68,7 @@ struct Buffers {
   }
 };
 
-/// Fills the first `bytes` of a buffer, in chunks, with the contents that it has while it is timed
+/// Fills the first `bytes` bytes of a buffer with the contents that it has while it is timed
 /// (engine/content.h).
 void fill_for_timing(Memory& memory, std::int64_t bytes, const Element& element, const Spec& spec, int rank);
 

@@ -1,4 +1,4 @@
-// The loads of this rank, calibrated by MPI's clock.
+// The loads (computations of a chosen time) of this rank, calibrated with MPI_Wtime.
 #pragma once
 
 #include <optional>
@@ -28,13 +28,14 @@ class CalibratedLoad final : public Load {
   Computation computation_;
 };
 
-/// The load of the CPU and, with -load device, the load of the GPU, which the session then uses.
+/// The load of the CPU and, with -load device, the load of the GPU.
 class Loads {
  public:
   /// `device`: null without -load device; otherwise a device whose load is prepared.
   explicit Loads(Device* device) {
     if (device != nullptr) device_.emplace(*device);
   }
+  /// The load of the GPU, if there is one; otherwise the load of the CPU.
   Load& chosen() {
     if (device_) return *device_;
     return cpu_;

@@ -1,4 +1,5 @@
-// Calibration of a load: how much computation fits into a time. The loads of the CPU and of the GPU share it.
+// Calibration of a load: how many units of computation fit into a given time. The loads of the CPU and of the
+// GPU share it.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +8,12 @@
 
 namespace openimb {
 
-/// The base of a load `Self`, which has compute(units). A `Clock` has now().
+/// Base class of a load `Self`, which has compute(units). A `Clock` has now(), in seconds.
 template <class Self>
 class Calibration {
  public:
-  /// How much longer a load of `seconds` takes now than when it was calibrated, as a share of that time.
+  /// Runs a load of `seconds` and returns how much longer it took than when it was calibrated, as a share of
+  /// the calibrated time: 0.1 for 10 % longer.
   template <class Clock>
   double drift(double seconds) {
     const std::int64_t units = units_for(seconds);
@@ -19,18 +21,18 @@ class Calibration {
     return expected > 0 ? measured / expected - 1 : 0;
   }
   bool calibrated() const { return calibrated_; }
-  /// Seconds that `units` take, as calibrated.
+  /// Seconds that `units` units take according to the calibration.
   double seconds_for(std::int64_t units) const {
     return overhead_ + (units_per_second_ > 0 ? static_cast<double>(units) / units_per_second_ : 0);
   }
-  /// 0 where the overhead alone takes as long.
+  /// Number of units that take `seconds`; 0 if the overhead alone takes as long.
   std::int64_t units_for(double seconds) const {
     return static_cast<std::int64_t>(std::llround(std::max(0.0, seconds - overhead_) * units_per_second_));
   }
   double units_per_second() const { return units_per_second_; }
 
  protected:
-  /// Takes the shortest of several runs, as a single one may have been interrupted.
+  /// Measures the time of a run with 0 units: the shortest of several runs, because one may be interrupted.
   template <class Clock>
   void measure_overhead() {
     overhead_ = shortest<Clock>(0, 0);
@@ -57,7 +59,7 @@ class Calibration {
     static_cast<Self&>(*this).compute(units);
     return Clock::now() - start;
   }
-  /// The seconds of the shortest of up to three runs; it stops at the first one below `enough`.
+  /// Seconds of the shortest of up to three runs. It stops at the first run that is shorter than `enough`.
   template <class Clock>
   double shortest(std::int64_t units, double enough) {
     constexpr int runs = 3;

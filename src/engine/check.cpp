@@ -73,8 +73,8 @@ std::int64_t BufferCheck::count_defects(std::span<const CheckedRepetition> round
   return defects;
 }
 
-// Writes to `image` what the receive buffers of a round hold, before its repetitions or after them. The image
-// begins `begin` bytes after the buffer of the first repetition.
+// Writes to `image` the expected contents of a round's receive buffers: `after` its repetitions, or before
+// them. The image begins `begin` bytes after the buffer of the first repetition.
 void BufferCheck::compose(std::span<std::byte> image, std::int64_t begin,
                           std::span<const CheckedRepetition> round, bool after) {
   std::ranges::fill(image, Content::armed);

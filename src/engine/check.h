@@ -1,5 +1,5 @@
-// -check of benchmarks on buffers: arms the buffers before repetitions and compares them afterwards, byte for
-// byte, in chunks. This code is never timed.
+// -check for benchmarks on buffers. It arms the receive buffer before repetitions, that is, fills it with
+// bytes that no message has, and compares it byte for byte after them. This code is never timed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// The functions by which a benchmark describes a rank (engine/pattern.h).
+/// Functions of a benchmark that describe what a rank does (engine/pattern.h).
 struct PatternHooks {
   Expected (*expects)(const GroupRank&);
   bool (*updates)(const GroupRank&);
@@ -18,7 +18,7 @@ struct PatternHooks {
   int (*peer_of)(const GroupRank&);
 };
 
-/// One of the repetitions that are compared together: its number, its root and its slot in the buffers.
+/// A repetition that is checked: its number, its slot in the buffers and its root.
 struct CheckedRepetition {
   std::int64_t repetition = 0;
   std::int64_t slot = 0;
@@ -29,9 +29,11 @@ class BufferCheck {
  public:
   BufferCheck(const Spec& spec, const Setup& setup, const PatternHooks& hooks);
 
-  /// Arms the receive buffer and writes the send buffer for these repetitions. Their slots are adjacent.
+  /// Arms the receive buffer and writes the send buffer for the repetitions of a round. Their slots are
+  /// adjacent.
   void arm(std::span<const CheckedRepetition> round);
-  /// Number of bytes that differ from what a correct MPI delivers, including the guard after the last slot.
+  /// Number of bytes of the receive buffer, including the guard after the last slot, that differ from what a
+  /// correct MPI delivers.
   std::int64_t count_defects(std::span<const CheckedRepetition> round);
 
  private:

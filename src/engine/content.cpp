@@ -14,7 +14,7 @@ namespace openimb {
 
 namespace {
 
-// Bits of a 16-bit float that holds the small non-negative integer `value` exactly.
+// The bits of a 16-bit float with the value `value`, a small nonnegative integer that it holds exactly.
 std::uint16_t sixteen_bit(double value, int exponent_bits) {
   if (value == 0) return 0;
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
@@ -23,14 +23,15 @@ std::uint16_t sixteen_bit(double value, int exponent_bits) {
   return static_cast<std::uint16_t>(exponent << 10 | ((bits >> 13) & 0x3FF));
 }
 
-// Calls `function` with a function that stores a number as the element type at an address.
+// Calls `function` with a function store(address, number) that converts the number to the element type.
 template <class Function>
 void use_store(DataType type, Function function) {
   const auto plain = [&]<class T>(T) {
     function([](std::byte* at, double value) {
       T typed;
       if constexpr (std::is_integral_v<T>) {
-        // An integer wraps around; a double that does not fit is undefined behavior.
+        // The cast of a double that does not fit into T is undefined behavior; a cast of an integer wraps
+        // around.
         typed = static_cast<T>(static_cast<std::int64_t>(value));
       } else {
         typed = static_cast<T>(value);
@@ -65,11 +66,12 @@ std::uint64_t mixed(int rank, std::int64_t index) {
       .next();
 }
 
-// The contents of reductions repeat with this period of elements. It is a prime, so that segments whose
-// length is a power of two differ, and short, so that the sums over many ranks fit into a table.
+// The contents of reductions repeat after this number of elements. It is a prime, so that segments whose
+// length is a power of two differ, and small, so that a table can hold the sums over many ranks.
 constexpr std::int64_t reduction_period = 1021;
-// At most so many ranks contribute to an element. Each adds 1 to 3, so that a lost contribution is always a
-// defect. Sums are at most 3 * 32, which bfloat16 (8 bits of precision) and a signed char hold exactly.
+// The largest number of ranks that contribute to an element. Each adds 1 to 3, so that a lost contribution is
+// always a defect. Sums are at most 3 * 32, which bfloat16 (8 bits of precision) and a signed char hold
+// exactly.
 constexpr int ranks_that_contribute = 32;
 
 int reduction_value(int rank, std::int64_t index, int ranks) {
@@ -85,7 +87,7 @@ int message_value(int rank, std::int64_t index, DataType type) {
   return static_cast<int>(small ? bits % 256 : bits % (1U << 24));
 }
 
-// Each of these eight bytes that is Content::armed becomes 0xFF.
+// Replaces each of the eight bytes that equals Content::armed by 0xFF.
 constexpr std::uint64_t replace_armed_bytes(std::uint64_t word) {
   constexpr std::uint64_t ones = 0x0101010101010101, low_bits = 0x7F * ones;
   const std::uint64_t other = word ^ (std::to_integer<std::uint64_t>(Content::armed) * ones);
@@ -94,7 +96,7 @@ constexpr std::uint64_t replace_armed_bytes(std::uint64_t word) {
   return word | (equal >> 7) * 0xFF;
 }
 
-// One random number has the values of eight successive bytes.
+// Writes byte messages. One random number gives the values of eight successive bytes.
 void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count, std::int64_t stride) {
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t place = (first + i) % word_size, some = std::min(count - i, word_size - place);
@@ -145,7 +147,8 @@ Content::Content(const Element& element, bool reduction, int ranks, std::int64_t
       message_(message),
       message_extent_(message_extent) {}
 
-// One table is enough: a rank expects sums over the same ranks in all repetitions.
+// Sums over ranks 0 to `ranks` - 1, by position in the period. One table is enough, because a rank expects
+// sums over the same ranks in all repetitions.
 const std::vector<double>& Content::sums_of_first(int ranks) const {
   if (summed_ == ranks) return sums_;
   sums_.assign(reduction_period, 0);
@@ -159,7 +162,7 @@ const std::vector<double>& Content::sums_of_first(int ranks) const {
 }
 
 void Content::begin_repetition(std::int64_t repetition, int thread) {
-  // Primes that are no multiples of reduction_period and much longer than a cache line.
+  // Primes other than reduction_period, and much larger than a cache line.
   constexpr std::int64_t repetition_step = 1000003, thread_step = 7368787;
   shift_ = repetition * repetition_step + thread * thread_step;
 }
@@ -176,7 +179,7 @@ void Content::write(std::byte* at, int rank, std::int64_t first, std::int64_t co
   });
 }
 
-// Writes block by block; blocks outside the image are skipped.
+// Writes a piece of a layout with gaps, block by block. Blocks outside the image are skipped.
 void Content::write_with_gaps(std::span<std::byte> image, std::int64_t begin, const Piece& piece) const {
   if (message_extent_ == 0) return;
   const Period period = element_.layout.period();

@@ -1,6 +1,6 @@
 // The contents of buffers: the guide's BUF_VALUE for timing, and contents that identify every element for
-// -check. They are written to images in ordinary memory; no MPI. Source: guide, "Buffer Initialization",
-// "Checking Results".
+// -check. The functions write them to images in ordinary memory and make no MPI calls. Source: guide, "Buffer
+// Initialization", "Checking Results".
 #pragma once
 
 #include <algorithm>
@@ -16,46 +16,46 @@
 
 namespace openimb {
 
-/// Fills `image` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i. The image begins at byte `at` of a buffer, a
-/// multiple of 16. Messages have floats, reductions the element's type (16-bit floats and chars: small
-/// integers, whose sums stay finite). For MPI_Compare_and_swap all values are zero, so that every repetition
-/// finds equal values.
+/// Fills `image` with BUF_VALUE(rank, i) = 0.1 * (rank + 1) + i. The image begins at byte `at` of a buffer,
+/// which is a multiple of 16. Messages get floats. Reductions get values of the element's type; 16-bit floats
+/// and chars get small integers, whose sums stay finite. For MPI_Compare_and_swap all values are zero, so
+/// that every repetition compares equal values.
 void fill_for_timing(std::span<std::byte> image, std::int64_t at, const Element& element, const Spec& spec,
                      int rank);
 
-/// What determines the contents for timing: equal fillings write the same bytes.
+/// Identifies contents for timing: equal fillings write the same bytes.
 struct Filling {
   DataType type = DataType::single_precision;
   bool zero = false;
-  Capacity part = {};  ///< bytes from one thread's part of the buffers to the next; 0: one thread
+  Capacity part = {};  ///< bytes from one thread's part of each buffer to the next; 0: there is one thread
   bool operator==(const Filling&) const = default;
 };
 Filling filling_for_timing(const Element& element, const Spec& spec);
 
-/// Contents under -check are functions of (rank, element index, repetition), so that data of an earlier
-/// repetition are defects too. Reductions get small integers whose sum over `ranks` ranks is exact in every
-/// type; messages get values that differ between ranks and positions.
+/// Contents under -check. They depend on rank, element index and repetition, so that data of an earlier
+/// repetition also count as defects. Reductions get small integers whose sum over `ranks` ranks is exact in
+/// every type. Messages get values that differ between ranks and positions.
 class Content {
  public:
-  /// Every byte is set to this before a repetition. Expected contents of byte messages never have it.
+  /// Value of every byte of an armed buffer. Byte messages never have it.
   static constexpr std::byte armed{0xA5};
   /// Number of bytes after each buffer that must stay armed.
   static constexpr std::int64_t guard = 64;
 
-  /// For elements with gaps between them: `message` is the number of elements in a message, `message_extent`
-  /// the number of bytes that it spans.
+  /// `ranks`: size of the group. `message`, `message_extent`: number of elements in a message, and the number
+  /// of bytes that it spans; needed only if the layout has gaps.
   Content(const Element& element, bool reduction, int ranks, std::int64_t message = 0,
           std::int64_t message_extent = 0);
 
-  /// Selects the contents of a repetition. They differ from thread to thread.
+  /// Selects the contents of a repetition. Threads have different contents.
   void begin_repetition(std::int64_t repetition, int thread = 0);
 
-  /// Writes `count` elements of `rank`'s send buffer, from element `first` on, to `at`. Gaps between resized
-  /// elements are not written.
+  /// Writes `count` elements of `rank`'s send buffer, from element `first` on, to `at`. It does not write
+  /// gaps between resized elements.
   void write(std::byte* at, int rank, std::int64_t first, std::int64_t count) const;
   /// Writes the part of a piece that lies in `image`. The image begins at byte `begin` of the receive buffer,
-  /// a multiple of the element's extent. `held_rank`: the rank whose content the receive buffer held before
-  /// (Piece::added).
+  /// which is a multiple of the element's extent. `held_rank`: for Piece::added, the rank whose content the
+  /// receive buffer held before.
   void write(std::span<std::byte> image, std::int64_t begin, const Piece& piece, int held_rank) const;
 
  private:
@@ -68,13 +68,13 @@ class Content {
   int ranks_;
   std::int64_t message_;
   std::int64_t message_extent_;
-  std::int64_t shift_ = 0;            ///< added to every index
-  mutable std::vector<double> sums_;  ///< over the first `summed_` ranks, by position in the period
+  std::int64_t shift_ = 0;            ///< added to every element index; selects repetition and thread
+  mutable std::vector<double> sums_;  ///< sums over the first `summed_` ranks, by position in the period
   mutable int summed_ = 0;
 };
 
 /// Divides `bytes` bytes into chunks of at most the size of `memory`, and calls function(begin, chunk) for
-/// each; all chunks are in `memory`.
+/// each. Every chunk uses the beginning of `memory`.
 template <class Function>
 void for_each_chunk(std::span<std::byte> memory, std::int64_t bytes, const Function& function) {
   const auto most = static_cast<std::int64_t>(memory.size());
@@ -83,7 +83,7 @@ void for_each_chunk(std::span<std::byte> memory, std::int64_t bytes, const Funct
   }
 }
 
-/// Number of bytes in which the two differ. Both have the same length.
+/// Number of bytes in which `actual` and `expected` differ. Both have the same length.
 std::int64_t count_differences(std::span<const std::byte> actual, std::span<const std::byte> expected);
 
 }  // namespace openimb

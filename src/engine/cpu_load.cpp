@@ -8,8 +8,8 @@ namespace openimb {
 
 #ifdef OPENIMB_SMPI
 
-// On SimGrid's simulated machine, computation takes time only when the simulator is called. A unit is 2^-30
-// seconds, about a nanosecond; a power of two keeps the simulated clock exact. The simulator ignores
+// On SimGrid's simulated machine, computation takes time only if it is reported to the simulator. A unit is
+// 2^-30 seconds, about a nanosecond; a power of two keeps the simulated clock exact. The simulator ignores
 // computation shorter than smpi/cpu-threshold, by default a microsecond.
 void CpuLoad::compute(std::int64_t units) {
   constexpr double seconds_per_unit = 1.0 / (1 << 30);

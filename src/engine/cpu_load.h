@@ -1,6 +1,6 @@
-// Computation that takes a chosen time and touches neither MPI nor the message buffers. Source: guide,
-// "IMB-NBC Benchmarks", "IMB-IO Nonblocking Benchmarks": a fully vectorizable product of a 100 x 100 matrix
-// and a vector.
+// Computation on the CPU that takes a chosen time. It calls no MPI and does not touch the message buffers. It
+// is a fully vectorizable product of a 100 x 100 matrix and a vector. Source: guide, "IMB-NBC Benchmarks",
+// "IMB-IO Nonblocking Benchmarks".
 #pragma once
 
 #include <array>
@@ -18,28 +18,28 @@ class CpuLoad : public Calibration<CpuLoad> {
   static constexpr double operations_per_unit = 2.0 * size;
 
   CpuLoad() : data_(std::make_unique<Data>()) {
-    // Each column sums to 1, so products stay finite and never become denormal, however many there are.
+    // Each column sums to 1, so products stay finite and never become denormal.
     for (auto& column : data_->columns) column.fill(1.0F / size);
     data_->vector.fill(1.0F);
     data_->product.fill(0.0F);
   }
 
-  /// Measures how many units fit into a second, by runs of at least `seconds`. If the clock does not advance
-  /// while the CPU computes, as in a simulator, loads have no units.
+  /// Measures how many units fit into a second, with runs of at least `seconds`. In a simulator, the clock
+  /// may not advance while the CPU computes; then units_for() returns 0.
   template <class Clock>
   void calibrate(double seconds) {
     find_rate<Clock>(seconds);
   }
   double flops_per_second() const { return units_per_second() * operations_per_unit; }
 
-  /// A unit adds one column of the matrix to the product and takes some ten nanoseconds. The next call
-  /// continues where this one ended. A complete product becomes the next vector, so that a compiler cannot
-  /// leave out any part.
+  /// Computes `units` units. A unit adds one column of the matrix to the product and takes some ten
+  /// nanoseconds. The next call continues where this one ended. A complete product becomes the next vector,
+  /// so that a compiler cannot leave out any part.
   void compute(std::int64_t units);
 
  private:
   using Vector = std::array<float, size>;
-  struct alignas(default_cache_line) Data {  // shares no cache line
+  struct alignas(default_cache_line) Data {  // its own cache lines
     std::array<Vector, size> columns;
     Vector vector;
     Vector product;

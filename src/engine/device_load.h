@@ -1,4 +1,4 @@
-// Computation on a GPU that takes a chosen time: the host starts a kernel and waits for it. A load takes at
+// Computation on a GPU that takes a chosen time. The host starts a kernel and waits for it. A load takes at
 // least as long as the launch of its kernel.
 #pragma once
 
@@ -11,11 +11,11 @@ namespace openimb {
 
 class DeviceLoad : public Calibration<DeviceLoad> {
  public:
-  /// `device`: its load must be prepared.
+  /// The load of `device` must be prepared.
   explicit DeviceLoad(Device& device) : device_(device) {}
 
-  /// Measures the time of a launch without units, and how many units fit into a second, by runs that take
-  /// `seconds` longer. Throws DeviceError.
+  /// Measures the time of a kernel launch without units, and how many units fit into a second, with runs that
+  /// take `seconds` longer. Throws DeviceError.
   template <class Clock>
   void calibrate(double seconds) {
     compute(0);  // the first launch takes longer

@@ -1,5 +1,5 @@
-// An entry of a catalog: the spec of a benchmark and the functions that make its batches. This header does
-// not compile the loops.
+// An entry of a catalog: the Spec of a benchmark and the functions that make its batches. This header does
+// not instantiate the loops.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,10 @@ struct Setup;
 
 struct Entry {
   const Spec* spec;
-  std::unique_ptr<Batch> (*make)(std::unique_ptr<const Setup>);        ///< null where spec->unavailable
-  std::unique_ptr<Batch> (*make_large)(std::unique_ptr<const Setup>);  ///< also null without large counts
+  /// Makes a batch with int counts; null if the benchmark is unavailable.
+  std::unique_ptr<Batch> (*make)(std::unique_ptr<const Setup>);
+  /// Makes a batch with MPI_Count; null if the benchmark is unavailable or the MPI has no large-count calls.
+  std::unique_ptr<Batch> (*make_large)(std::unique_ptr<const Setup>);
 };
 
 }  // namespace openimb

@@ -59,7 +59,7 @@ void FileBatch::barrier() const {
 
 void FileBatch::close_file() { file_ = File(); }
 
-// The file may not exist. MPI removes its auxiliary files when it closes the file.
+// Ignores errors, because the file may not exist. MPI removes its auxiliary files when it closes the file.
 void FileBatch::delete_file() const {
   if (group_.rank == 0) MPI_File_delete(setup_->file.name.c_str(), MPI_INFO_NULL);
 }
@@ -68,10 +68,11 @@ File FileBatch::open_self() const {
   return {MPI_COMM_SELF, setup_->file.name, MPI_MODE_RDONLY, setup_->info, errors_};
 }
 
-// If a disk is full or a limit is reached, some libraries write less and report success. `file` must have
-// just been opened, as other processes may see an old size of a file that is open.
+// Keeps an error if the file is too short for `repetitions` repetitions. If a disk is full or a limit is
+// reached, some libraries write less and report success. `file` must have just been opened, because a process
+// that had the file open may see an old size.
 void FileBatch::require_size(const File& file, std::int64_t repetitions) {
-#ifdef OPENIMB_SMPI  // the simulator has one file of a name on each host
+#ifdef OPENIMB_SMPI  // the simulator has a separate file of this name on each host
   return;
 #endif
   if (!file || group_.rank != 0) return;
@@ -90,7 +91,7 @@ void FileBatch::complete() const {
   }
 }
 
-// The file is read back after it was closed. If processes share it, each reads what another one wrote.
+// Closes the file and reads it back. If processes share the file, each reads what another one wrote.
 std::int64_t FileBatch::check_writes(std::int64_t repetitions) {
   FileCheck check(spec_, *setup_, group_);
   Iterations<true, false, true> iterations(plan());
@@ -121,7 +122,7 @@ std::int64_t FileBatch::check_reads(std::int64_t repetitions) {
   return defects;
 }
 
-// The file must consist of one byte from each process.
+// Checks Open_Close: the file must consist of one byte from each process.
 std::int64_t FileBatch::check_opening() {
   move({});
   barrier();

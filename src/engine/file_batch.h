@@ -1,6 +1,5 @@
-// A benchmark of IMB-IO on one rank for one point. Before every run a file that is written is created again,
-// and one that is read is opened again.
-// Source: guide, "File (IMB-IO)", "Non-blocking I/O Benchmarks".
+// A benchmark of IMB-IO on one rank for one point. Every run creates a new file if it writes, and opens the
+// file again if it reads. Source: guide, "File (IMB-IO)", "Non-blocking I/O Benchmarks".
 #pragma once
 
 #include <memory>
@@ -11,8 +10,7 @@
 
 namespace openimb {
 
-/// Completes writes as the guide does in "Assured Completion of Transfers"; with -fsync never, by a barrier
-/// only.
+/// Completes writes as in the guide, "Assured Completion of Transfers"; with -fsync never, by a barrier only.
 template <FileSync sync, class C>
 void complete_writes(const C& c) {
   if constexpr (sync == FileSync::standard) MPI_File_sync(c.file);
@@ -59,7 +57,7 @@ class FileBatch : public Batch {
   }
 
  private:
-  /// Runs the calls under test once. A nonblocking benchmark uses its nonblocking calls.
+  /// Runs the calls under test once. A nonblocking benchmark makes its nonblocking calls.
   virtual void move(const Iteration& it) const = 0;
 
   static unsigned char mark_of(int rank) { return static_cast<unsigned char>(1 + rank % 255); }
@@ -86,7 +84,7 @@ class FileBatch : public Batch {
   Hints hints_;
 };
 
-/// The part that differs from pattern to pattern: the timed loops.
+/// The batch of one pattern: its timed loops.
 template <class Pattern, class Count>
 class FileBatchOf final : public FileBatch {
   static constexpr Spec spec = Pattern::spec;
@@ -124,7 +122,7 @@ class FileBatchOf final : public FileBatch {
   static constexpr Loops one_by_one{.synchronized = spec.kind == Kind::collective,
                                     .offset = spec.file.pointer == FilePointer::offset};
 
-  /// Calls `function` with the step that options ask for.
+  /// Calls `function` with the step for the value of -fsync.
   template <class Function>
   auto apply_form(const Function& function) {
     if constexpr (!writes) {

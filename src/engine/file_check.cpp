@@ -15,8 +15,8 @@ void invert(std::span<std::byte> memory) {
   for (std::byte& value : memory) value = ~value;
 }
 
-// Reads from offset `at` of the file. `memory` first gets the inverse of the contents expected at `position`,
-// so that bytes that are not read differ from them.
+// Reads from offset `at` of the file. Before, it fills `memory` with the inverse of the contents expected at
+// `position`, so that bytes that are not read differ from the expected ones.
 void read_from(const File& file, std::int64_t at, std::span<std::byte> memory, std::int64_t position) {
   fill_as_file(memory, position);
   invert(memory);
@@ -57,8 +57,9 @@ std::int64_t FileCheck::count_written(std::int64_t repetitions, const std::funct
   return any_order() ? count_misplaced_writes(repetitions, file) : count_misread(repetitions, file);
 }
 
-// Bytes beyond what was written are also errors; unread bytes count as wrong. If processes share the file,
-// each reads what its right neighbor wrote.
+// Number of wrong bytes at the positions that one process wrote: this process or, if processes share the
+// file, its right neighbor. Bytes that cannot be read and bytes beyond the end of what was written also
+// count.
 std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file) {
   const int writer = alone() ? setup_.group.me.rank : setup_.group.me.right();
   const Tile written = alone() ? setup_.file.tile : tile(writer);
@@ -135,7 +136,8 @@ std::int64_t FileCheck::count_read(std::int64_t repetitions) {
   return defects_ + (any_order() ? count_misplaced_reads(repetitions) : 0);
 }
 
-// The blocks that all ranks read must together be the contents of the file.
+// Number of bytes by which the blocks that all ranks read, in any order, differ from the contents of the
+// file.
 std::int64_t FileCheck::count_misplaced_reads(std::int64_t repetitions) {
   const int ranks = setup_.group.me.ranks;
   std::vector<std::uint64_t> all(group_.rank == 0 ? seen_.size() * static_cast<std::size_t>(ranks) : 0);

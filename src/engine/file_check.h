@@ -1,5 +1,5 @@
-// -check of benchmarks on files: writes contents that identify the place of each byte, and compares files and
-// buffers with them, in chunks. This code is never timed.
+// -check for benchmarks on files. It writes contents that identify the position of each byte, and compares
+// files and buffers with them. This code is never timed.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@ class FileCheck {
   /// `group`: the processes that open the file.
   FileCheck(const Spec& spec, const Setup& setup, const GroupContext& group);
 
-  /// Called before repetition i of a write, whose buffer is at `slot`.
+  /// Fills the send buffer at `slot` before repetition i of a write.
   void write_send(std::int64_t i, std::int64_t slot);
-  /// Called after all writes: number of wrong bytes in the file, as this rank sees it. `open`: opens the file
-  /// on this rank alone.
+  /// Number of wrong bytes in the file, as this rank sees them, after all writes. `open` opens the file on
+  /// this rank alone.
   std::int64_t count_written(std::int64_t repetitions, const std::function<File()>& open);
 
-  /// Called before and after repetition i of a read.
+  /// Arm the receive buffer before repetition i of a read, and check it after the repetition.
   void arm_receive(std::int64_t i, std::int64_t slot);
   void look_at_receive(std::int64_t i, std::int64_t slot);
-  /// Called after all reads: number of wrong bytes in buffers. Collective over the group.
+  /// Number of wrong bytes in the receive buffers after all reads. Collective over the group.
   std::int64_t count_read(std::int64_t repetitions);
 
-  /// Fills the buffers as for timing.
+  /// Fills the buffers with the contents for timing.
   void restore();
 
  private:
-  /// Whether the blocks of processes may be in the file in any order.
+  /// Whether the blocks of the processes may have any order in the file.
   bool any_order() const;
   bool alone() const { return group_.comm == MPI_COMM_SELF; }
   Tile tile(int rank) const;
@@ -48,8 +48,8 @@ class FileCheck {
   const Setup& setup_;
   const GroupContext& group_;
   std::vector<std::byte> chunk_;
-  std::vector<std::uint64_t> seen_;  ///< fingerprints of what was read
-  std::int64_t defects_ = 0;         ///< of reads so far
+  std::vector<std::uint64_t> seen_;  ///< fingerprints of the blocks that were read
+  std::int64_t defects_ = 0;         ///< wrong bytes of the reads so far
 };
 
 }  // namespace openimb

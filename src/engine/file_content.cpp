@@ -12,15 +12,15 @@ namespace openimb {
 
 namespace {
 
-// Calls function(index, expected bytes, how many) for `size` bytes of a file from `position` on, word by
-// word.
+// Calls function(index, pointer to expected bytes, number of bytes) for each word of `size` bytes of a file
+// from `position` on.
 template <class Function>
 void for_each_word(std::int64_t size, std::int64_t position, Function function) {
   for (std::int64_t i = 0; i < size;) {
     const std::int64_t place = (position + i) % word_size, index = (position + i) / word_size;
     const auto word = bytes_of(SplitMix(static_cast<std::uint64_t>(index) * SplitMix::step).next());
     const std::int64_t some = std::min(word_size - place, size - i);
-    // The usual number as a constant: the compiler makes one instruction of it.
+    // A full word has a constant length, so that the compiler copies it with one instruction.
     if (some == word_size) {
       function(i, word.data(), std::integral_constant<std::size_t, word_size>{});
     } else {

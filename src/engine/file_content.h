@@ -1,5 +1,5 @@
-// The contents of files under -check, as a function of the position alone, and how blocks that may be in any
-// order are identified. Pure, no MPI.
+// The contents of files under -check, which depend only on the position in the file, and fingerprints to
+// identify blocks that may have any order. The functions are pure and make no MPI calls.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace openimb {
 
-/// Fills `memory` with what a file holds from byte `position` on. Contents do not repeat, so misplaced bytes
-/// are defects, and have no runs of zeros, so holes are defects.
+/// Fills `memory` with the contents of a file from byte `position` on. The contents do not repeat, so -check
+/// finds misplaced bytes, and have no runs of zeros, so -check finds holes.
 void fill_as_file(std::span<std::byte> memory, std::int64_t position);
 
-/// Number of bytes of `memory` that differ from what a file holds from byte `position` on.
+/// Number of bytes of `memory` that differ from the contents of a file from byte `position` on.
 std::int64_t count_file_defects(std::span<const std::byte> memory, std::int64_t position);
 
 /// The 64-bit FNV-1a hash of a block, computed in parts. Source: Fowler, Noll, Vo; IETF draft-eastlake-fnv.
@@ -26,7 +26,7 @@ class Fingerprint {
   std::uint64_t hash_ = 0xCBF29CE484222325U;
 };
 
-/// Blocks of known contents, each of which must be found once, in any order.
+/// A set of blocks, known by fingerprint, each of which must be found once. The order does not matter.
 class Blocks {
  public:
   void add(std::uint64_t fingerprint, std::int64_t bytes);
@@ -40,9 +40,10 @@ class Blocks {
   std::int64_t bytes_left_ = 0;
 };
 
-/// Looks for all blocks in a file of `bytes` bytes, which must consist of them. Each block has `longer` or
-/// `shorter` bytes. `fingerprint_at(position, length)`: fingerprint of the file's contents there. Returns the
-/// number of missing bytes or the number of other bytes, whichever is larger.
+/// Looks for all blocks in a file of `bytes` bytes that should consist of them. Each block has `longer` or
+/// `shorter` bytes. fingerprint_at(position, length) returns the fingerprint of that part of the file.
+/// Returns the number of bytes of missing blocks or the number of bytes that belong to no block, whichever is
+/// larger.
 template <class FingerprintAt>
 std::int64_t count_misplaced(Blocks& blocks, std::int64_t bytes, std::int64_t longer, std::int64_t shorter,
                              FingerprintAt fingerprint_at) {

@@ -1,6 +1,6 @@
 // A team of threads marks the partitions of messages ready (MPI_Pready). The main thread runs the benchmark's
-// loop; the others wait for a message whose partitions they mark. Needs MPI_THREAD_MULTIPLE. Source: MPI 4.1,
-// sections 4.2 and 11.6.
+// loop. The other threads wait for messages whose partitions they mark. This needs MPI_THREAD_MULTIPLE.
+// Source: MPI 4.1, sections 4.2 and 11.6.
 #pragma once
 
 #include <mpi.h>
@@ -16,8 +16,8 @@ class Marking {
  public:
   explicit Marking(int threads) : threads_(threads), rounds_(threads) {}
 
-  /// Called by the main thread: marks all parts of `messages` messages and returns when all threads are done.
-  /// So no thread uses a request in MPI while the main thread completes it or starts it again.
+  /// The main thread calls this. Marks parts 0 to `parts` - 1 of `messages` messages, and returns when all
+  /// threads are done, so that no thread uses a request while the main thread completes or restarts it.
   void mark(const MPI_Request* requests, int messages, int parts) {
     requests_ = requests;
     messages_ = messages;
@@ -29,14 +29,13 @@ class Marking {
 
   void reset() { rounds_.reset(); }
   void end() { rounds_.end(); }
-  /// Called by another thread: returns after end().
+  /// The other threads call this. It returns after end().
   void serve(int thread) {
     rounds_.serve([this, thread] { mark_share(thread); });
   }
 
  private:
-  /// The first part of a thread. Each thread has contiguous parts, as a static schedule of OpenMP divides a
-  /// loop.
+  /// The first part of a thread. Each thread has contiguous parts, as in OpenMP's static schedule.
   int first_of(int thread) const { return static_cast<int>(std::int64_t{parts_} * thread / threads_); }
   void mark_share(int thread) const {
     for (int message = 0; message < messages_; ++message) {

@@ -1,5 +1,5 @@
-// A batch of partitioned messages whose parts a team of threads marks. The main thread runs the batch; the
-// other threads mark parts meanwhile.
+// A batch of partitioned messages whose parts a team of threads marks ready. The main thread runs the batch
+// while the other threads mark parts.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,7 @@ namespace openimb {
 
 class MarkingBatch final : public Batch {
  public:
-  /// `rank_barrier`: called by the main thread before each run, to synchronize with the other ranks of the
-  /// group.
+  /// The main thread calls `rank_barrier` before each run, to synchronize the ranks of the group.
   MarkingBatch(ThreadTeam& team, std::unique_ptr<Marking> marking, std::unique_ptr<Batch> batch,
                std::function<void()> rank_barrier)
       : team_(team),
@@ -42,7 +41,7 @@ class MarkingBatch final : public Batch {
   bool takes_part() const override { return batch_->takes_part(); }
 
  private:
-  /// Wakes all threads before the ranks meet, so that no run includes the time to wake one.
+  /// Wakes all threads before the ranks synchronize, so that no run includes the time to wake a thread.
   void run_in_team(const std::function<void()>& work) {
     marking_->reset();
     team_.run([&](int thread) {
@@ -60,13 +59,13 @@ class MarkingBatch final : public Batch {
   const std::function<void()> rank_barrier_;
 };
 
-/// A type of its own, so that the loop is compiled again, for a context with a team.
+/// A separate type, so that the loop is compiled a second time for MarkingContext.
 template <class Pattern>
 struct TeamMarkedPattern : Pattern {
   static constexpr bool marked_by_team = true;
 };
 
-/// Makes the batch that the setup asks for.
+/// Makes a batch with or without marking threads, by TeamSetup::marking.
 template <class Pattern, class Count>
 struct MarkedBatch {
   static std::unique_ptr<Batch> make(std::unique_ptr<const Setup> setup) {

@@ -1,4 +1,4 @@
-// The ranks of a communicator.
+// The ProcessGroup of a communicator.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@
 
 namespace openimb {
 
-/// The barrier that synchronizes ranks: MPI_Barrier, or the one of -imb_barrier.
+/// A function that synchronizes ranks: MPI_Barrier, or the barrier of -imb_barrier.
 using BarrierFunction = void (*)(MPI_Comm);
 inline void library_barrier(MPI_Comm comm) { MPI_Barrier(comm); }
 
 class MpiProcessGroup final : public ProcessGroup {
  public:
-  /// The caller owns the communicator. MPI_COMM_NULL means this rank alone.
+  /// The caller owns the communicator. With MPI_COMM_NULL, the group has only this rank.
   explicit MpiProcessGroup(const Communicator& communicator, BarrierFunction own_barrier = library_barrier)
       : communicator_(communicator), barrier_(own_barrier) {}
   const Communicator& communicator() const { return communicator_; }

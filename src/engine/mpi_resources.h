@@ -1,5 +1,5 @@
-// The resources of tables and points, on MPI: communicators, windows, files, and the buffers of the launch.
-// If only some ranks could allocate a resource, all ranks agree before those free it.
+// The MPI resources of tables and points: communicators, windows, files, and the buffers of the launch. If
+// only some ranks could allocate a resource, all ranks agree that it failed before these ranks free it.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,10 @@ namespace openimb {
 
 class MpiResources final : public Resources {
  public:
-  /// `ranks`: the session's group of the ranks of `world`; `entries`: the component's, indexed as its
-  /// catalog; `file_base`: path of its files without suffixes; `device`: null if all buffers are on the host;
-  /// `variables`: null in a launch without variants; `clock`: null where no repetition begins at an agreed
-  /// time. All but `file_base` outlive the resources.
+  /// `ranks`: the session's group with the ranks of `world`. `entries`: the component's entries, indexed like
+  /// its catalog. `file_base`: path of files without suffixes. `device`: null if all buffers are on the host.
+  /// `variables`: null in a launch without variants. `clock`: null without -sync_start clock. All arguments
+  /// but `file_base` must outlive the resources.
   MpiResources(const Communicator& world, ProcessGroup& ranks, std::span<const Entry> entries,
                const Options& options, Loads& loads, ThreadTeam& team, std::string file_base, Device* device,
                ControlVariables* variables = nullptr, const MpiClock* clock = nullptr)
@@ -59,21 +59,22 @@ class MpiResources final : public Resources {
   Device* const device_;
   ControlVariables* const variables_;
   const MpiClock* const clock_;  ///< null without -sync_start clock
-  /// What a communicator of tables is for. Open tables of equal groups share them: an MPI has some 2,000, and
-  /// passes keep all tables open.
+  /// Identifies a communicator. Open tables with equal groups share communicators, because an MPI can have
+  /// only some 2,000, and passes keep all tables open.
   struct CommunicatorKey {
     std::vector<std::vector<int>> groups;
-    int variant = -1;  ///< -1: none
-    int thread = 0;    ///< whose calls under test; -1: messages of the suite
+    int variant = -1;  ///< index of the variant; -1: no variant
+    int thread = 0;    ///< the thread whose calls under test use it; -1: for messages of the suite itself
     auto operator<=>(const CommunicatorKey&) const = default;
   };
+  /// Returns the communicator for `key`, and makes it if no open table has it.
   std::shared_ptr<const Communicator> communicator(const CommunicatorKey& key,
                                                    const std::function<Communicator()>& make);
   std::map<CommunicatorKey, std::weak_ptr<const Communicator>> communicators_;
   Buffers buffers_;
 };
 
-/// The barrier that the options select.
+/// The barrier that -imb_barrier selects.
 inline BarrierFunction barrier_of(const Options& options) {
   return options.own_barrier ? dissemination_barrier : library_barrier;
 }

@@ -25,8 +25,8 @@ Communicator split_for(const Communicator& world, const Grouping& grouping) {
   return world.split(grouping.group_of(rank), grouping.rank_in_group(rank));
 }
 
-// Bytes from one thread's part of a buffer to the next. Parts begin at a multiple of -malloc_align and,
-// unless -malloc_algo continuous, share no page.
+// Bytes from one thread's part of a buffer to the next, if a part has `bytes` bytes. Parts begin at multiples
+// of -malloc_align and, except with -malloc_algo continuous, share no page.
 std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
   const std::int64_t unit = threads.memory == ThreadMemory::continuous
                                 ? threads.alignment
@@ -42,7 +42,7 @@ std::unique_ptr<Memory> try_to_allocate_memory(MemoryKind kind, std::int64_t byt
   }
 }
 
-// A base element as it lies in a buffer, without the gaps of -layout.
+// One base element with its extent, without the gaps of -layout.
 Element single_element(Element element) {
   element.layout = {};
   element.contiguity = element.extent() == element.size() ? Contiguity::base : Contiguity::resized;
@@ -100,8 +100,8 @@ std::shared_ptr<const Communicator> MpiResources::communicator(const Communicato
   return made;
 }
 
-// Some libraries choose algorithms when they create a communicator, others at the call: the variant is in
-// force for both.
+// Communicator for the calls under test of a thread. Some libraries choose algorithms when they create a
+// communicator, so the variant's values are set here, and others at the call, where they are set again.
 MpiTable::Shared MpiTable::group_of_thread(int thread) {
   const Grouping& grouping = plan_.table.grouping;
   return shared_.communicator({grouping.groups, plan_.variant, thread}, [&] {
@@ -115,19 +115,19 @@ MpiTable::Shared MpiTable::make_control() const {
                               [&] { return Communicator::duplicate(group_->handle()); });
 }
 
-// The main thread uses the communicator of the group. The others have their own, as concurrent collectives of
-// several threads on one communicator are an error. Source: MPI 4.0, section 6.14.
+// The main thread uses the group's communicator. The other threads get their own, because concurrent
+// collectives of several threads on one communicator are erroneous. Source: MPI 4.0, section 6.14.
 void MpiTable::make_thread_comms() {
   if (!active() || shared_.options_.threads.comm == ThreadComm::shared) return;
   for (int thread = 1; thread < threads(); ++thread) thread_comms_.push_back(group_of_thread(thread));
 }
 
-// The buffer whose memory MPI allocates with the window.
+// The buffer whose memory MPI allocates together with the window.
 ExposedBuffer MpiTable::allocated_by_mpi() const {
   return allocates(window_kind()) ? spec().one_sided.exposed : ExposedBuffer::nothing;
 }
 
-// Whether MPI can create windows of this kind in all groups.
+// Whether MPI can create windows of this kind in all groups. It tries with a small window.
 bool MpiTable::windows_work() {
   if (spec().access == Access::two_sided || spec().uses_files()) return true;
   bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_->handle());
@@ -149,8 +149,8 @@ bool MpiTable::windows_work() {
   return false;
 }
 
-// One allocation serves all points of a table, so that addresses stay the same. If there is too little
-// memory, the largest points are left out.
+// Allocates buffers once for all points of a table, so that their addresses stay the same. If there is too
+// little memory, it leaves out the largest points.
 void MpiTable::allocate() {
   std::vector<const Point*> points;
   for (const Point& point : plan_.points) {
@@ -213,7 +213,7 @@ void MpiTable::fill_part(int thread) {
   fill(shared_.buffers_.receive, capacity_.receive, part_.receive);
 }
 
-// Tables with the same filling share the contents of the buffers.
+// Prepares the buffers for a table that was opened before. Tables with the same filling share the contents.
 bool MpiTable::resume() {
   const Buffers& buffers = shared_.buffers_;
   const bool uses_buffers = active() && (capacity_.send > 0 || capacity_.receive > 0);
@@ -229,9 +229,9 @@ bool MpiTable::resume() {
   return true;
 }
 
-// Exchanges run in a ring, so that groups of any size have neighbors. The first part is not counted, as ranks
-// may arrive late. The result is the shortest of the other parts, as a short disturbance is not a state of
-// the machine.
+// Returns the seconds of one exchange with the neighbors in a ring, which exist in groups of any size. The
+// first part of the exchanges does not count, because ranks may arrive late. The result is the mean of the
+// shortest of the other parts, because a short disturbance is no lasting state of the machine.
 double MpiTable::probe(int exchanges) {
   if (!active()) return std::numeric_limits<double>::quiet_NaN();
   constexpr int length = 8, tag = 1, parts = 5;
@@ -253,7 +253,7 @@ double MpiTable::probe(int exchanges) {
   return shortest;
 }
 
-// Creates the window of a point on active ranks. Elsewhere, and for benchmarks that expose nothing, the
+// Creates the window of a point on active ranks. On idle ranks, and for benchmarks that expose nothing, the
 // window has no handle.
 Window MpiTable::make_window(const Geometry& geometry) {
   const ExposedBuffer exposed = spec().one_sided.exposed;
@@ -266,7 +266,8 @@ Window MpiTable::make_window(const Geometry& geometry) {
     std::byte* const memory = buffer.memory()->address();
     return {window_kind(), memory, bytes, shared_.info_.handle(), group_->handle()};
   }
-  // There must be room for the guard. Whole cache lines keep every rank's part of shared memory aligned.
+  // The window also has room for the guard. A multiple of a cache line keeps each rank's part of shared
+  // memory aligned.
   const std::int64_t room = rounded_up(plus(bytes, Content::guard), Content::guard);
   return {window_kind(), nullptr, room, shared_.info_.handle(), group_->handle()};
 }
@@ -289,7 +290,7 @@ OpenTable::OpenResult MpiTable::open(const Point& point, std::int64_t completed)
   const bool has_team = active() && threads() > 1;
   std::unique_ptr<Setup> setup =
       active() && !has_team ? make_setup(point, completed, std::move(window)) : nullptr;
-  // From here on only ranks of a group agree: idle ranks are done.
+  // Idle ranks return below, so from here on only the ranks of a group may communicate.
   if (has_team) {
     const VariantScope variant(*this);
     return {.batch = make_team(point, completed), .failure = {}};
@@ -297,11 +298,11 @@ OpenTable::OpenResult MpiTable::open(const Point& point, std::int64_t completed)
   if (!setup) return {.batch = std::make_unique<IdleBatch>(), .failure = {}};
   setup->send_buffer = std::move(send_buffer);
   adopt_window_memory(*setup);
-  // No rank may access another's memory while that one still fills it, under a lock for passive targets.
+  // No rank may access the window of another rank that still fills it.
   if (allocated_by_mpi() != ExposedBuffer::nothing) group_ranks_.barrier();
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
-  const VariantScope variant(*this);  // a batch may make requests, for which an algorithm is chosen
+  const VariantScope variant(*this);  // MPI may choose an algorithm when a batch makes a persistent request
   if (plan_.table.grouping.threads == 1) return {.batch = make(std::move(setup)), .failure = {}};
   auto marking = std::make_unique<Marking>(plan_.table.grouping.threads);
   setup->team.marking = marking.get();
@@ -310,10 +311,10 @@ OpenTable::OpenResult MpiTable::open(const Point& point, std::int64_t completed)
           .failure = {}};
 }
 
-// Writes the files that the point will read. The contents depend on the position. Each rank writes what it
-// reads itself, or, with -reorder N, what another rank reads: rank r reads what rank r + N wrote.
+// Writes the files that the point will read. Each rank writes what it reads itself or, with -reorder N, what
+// another rank reads: rank r reads what rank r + N wrote. Returns the error, or an empty text.
 std::string MpiTable::fill_files(const Point& point) {
-  constexpr std::int64_t chunk = 16 * mebibyte;  // written at once
+  constexpr std::int64_t chunk = 16 * mebibyte;  // bytes per write
   const Grouping& grouping = plan_.table.grouping;
   const int ranks = shared_.ranks_.ranks();
   const int reader = (shared_.ranks_.rank() - shared_.options_.reorder % ranks + ranks) % ranks;
@@ -348,7 +349,7 @@ std::unique_ptr<AttachedBuffer> MpiTable::attach_buffer(const Point& point) cons
                                           type.handle(), group_->handle());
 }
 
-// The function that synchronizes the ranks before each run of a team.
+// Returns the function that synchronizes the ranks before each run of a team (-barrier).
 std::function<void()> MpiTable::rank_barrier() const {
   return [enabled = shared_.options_.thread_barrier, barrier = barrier_of(shared_.options_),
           comm = control_->handle()] {
@@ -356,7 +357,7 @@ std::function<void()> MpiTable::rank_barrier() const {
   };
 }
 
-// Each thread has its part of the buffers, and its communicator or its tags.
+// Makes the batches of a team. Each thread has its part of the buffers, and its own communicator or tags.
 std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t completed) const {
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
@@ -369,8 +370,8 @@ std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t comp
     setup->team.tagged = thread_comms_.empty();
     setup->team.turn = turn.get();
     if (thread > 0 && !thread_comms_.empty()) {
-      // One communicator serves both purposes: only collectives have barriers between repetitions, and they
-      // receive no point-to-point messages that could match a barrier's.
+      // One communicator is enough: only collectives have barriers between repetitions, and a collective
+      // benchmark receives no point-to-point messages that could match a message of the barrier.
       setup->group.comm = setup->group.control =
           thread_comms_[static_cast<std::size_t>(thread) - 1]->handle();
     }
@@ -433,7 +434,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
       .aggregate = plan_.table.aggregate(),
       .root_shift = options.moves_root(spec()),
       .completed = completed,
-      // One-sided calls accept predefined operations only, also with derived types (MPI 3.1, section 11.3.4).
+      // One-sided calls accept only predefined operations, even for derived types (MPI 3.1, section 11.3.4).
       .op = spec().access == Access::two_sided ? sum_.handle() : MPI_SUM,
       .info = shared_.info_.handle(),
       .send_mode = options.send_mode,
@@ -450,9 +451,9 @@ Neighborhood MpiTable::neighborhood_of_rank() const {
   return neighborhood_of(spec().topology, group_->size(), group_->rank());
 }
 
-// Memory that MPI allocated replaces a buffer. Before the first epoch, stores of a rank to its own memory
-// need no lock, and a window with the hint no_locks has none. Passive targets take one, which synchronizes
-// the public and the private copy of the window.
+// Replaces a buffer by the memory that MPI allocated for the window, and fills it. With passive targets a
+// rank locks its window for this, which synchronizes the public and the private copy. In other modes no lock
+// is needed before the first epoch, and a window with the info key no_locks does not allow one.
 void MpiTable::adopt_window_memory(Setup& setup) const {
   const ExposedBuffer exposed = allocated_by_mpi();
   if (exposed == ExposedBuffer::nothing) return;

@@ -1,4 +1,4 @@
-// The resources of one table, on MPI.
+// The MPI resources of one table.
 #pragma once
 
 #include <functional>
@@ -57,17 +57,18 @@ class MpiTable final : public OpenTable {
 
   MpiResources& shared_;
   const TablePlan& plan_;
-  const Shared group_;    ///< for the calls under test; null on idle ranks; of the table's variant
-  const Shared control_;  ///< the same ranks, for messages of the suite
+  const Shared group_;    ///< for the calls under test, made under the table's variant; null on idle ranks
+  const Shared control_;  ///< the same ranks, for messages of the suite itself
   MpiProcessGroup group_ranks_;
-  const std::unique_ptr<Gate> gate_;  ///< of this rank's group, with -sync_start clock
+  const std::unique_ptr<Gate> gate_;  ///< for this rank's group; null without -sync_start clock
   const SumOperation sum_;
-  const Neighborhood neighborhood_;  ///< computed once: to draw a random graph takes as long as a sample
+  const Neighborhood
+      neighborhood_;  ///< computed once, because drawing a random graph takes as long as a sample
   std::optional<Failure> failure_;
-  std::vector<Shared> thread_comms_;  ///< of all threads but the main one; empty: they share one
+  std::vector<Shared> thread_comms_;  ///< for threads 1, 2, ...; empty if threads share a communicator
   Capacity part_;                     ///< bytes from one thread's part of the buffers to the next
-  Capacity capacity_;  ///< of one thread, for all points that have memory, without what MPI allocates
-  std::int64_t unallocatable_ = 0;  ///< points that need so many bytes or more have no memory; 0: all have
+  Capacity capacity_;  ///< bytes of one thread for all points that have memory, without what MPI allocates
+  std::int64_t unallocatable_ = 0;  ///< points that need this many bytes or more have no memory; 0: all have
 };
 
 }  // namespace openimb

@@ -1,4 +1,4 @@
-// A nonblocking operation with computation between its start and its wait. Source: guide, "Measuring
+// Loops with computation between the start of an operation and the wait for it. Source: guide, "Measuring
 // Communication and Computation Overlap".
 #pragma once
 
@@ -15,14 +15,14 @@
 
 namespace openimb {
 
-/// The computation of a rank in each repetition: `tests` parts, each followed by a call of MPI_Test, and a
-/// last part.
+/// The computation of a rank in each repetition: `tests` parts of `units_between` units, each followed by
+/// MPI_Test, and a last part of `units_last` units.
 struct LoadPlan {
   CpuLoad* cpu = nullptr;
   std::int64_t units_between = 0;
   std::int64_t units_last = 0;
   int tests = 0;
-  double* seconds = nullptr;  ///< the time of all parts and calls is added here
+  double* seconds = nullptr;  ///< sum of the time of all parts and calls of MPI_Test
 };
 
 inline LoadPlan plan_load(CpuLoad& cpu, LoadUse& use) {
@@ -36,7 +36,7 @@ struct LoadContext {
   LoadPlan load;
 };
 
-/// A repetition of a pattern that has `post`, with computation. Measuring t_CPU costs the two clock reads.
+/// The loop of a pattern with `post` and computation. Measuring t_CPU costs two clock reads per repetition.
 /// MPI_Test of a null request returns at once.
 template <class Pattern, class Clock>
 struct LoadLoop : LoopBase {
@@ -60,8 +60,8 @@ struct LoadLoop : LoopBase {
   }
 };
 
-/// -load device: the GPU computes, and the host meanwhile calls MPI_Test `tests` times at equal intervals.
-/// t_CPU begins before the launch of the kernel and ends when the host knows that the kernel is done.
+/// -load device: the GPU computes while the host calls MPI_Test `tests` times at equal intervals. t_CPU
+/// begins before the launch of the kernel and ends when the host knows that the kernel is done.
 struct DeviceLoadPlan {
   DeviceLoad& load;
   LoadUse& use;
@@ -83,9 +83,9 @@ struct DeviceLoadPlan {
   }
 };
 
-/// Like drive(), for repetitions in which the GPU computes. Each takes at least microseconds, so one loop can
-/// serve all ways to time them. An error of the driver ends the job, as other ranks, and threads of this one,
-/// would wait forever.
+/// Like drive(), but the GPU computes in each repetition. A repetition takes microseconds or more, so one
+/// loop can serve all kinds of timing. An error of the driver ends the job (noexcept), because other ranks,
+/// and other threads of this rank, would otherwise wait forever.
 template <class Pattern, class Clock, class Context, class Movement, class Barrier, class... View>
 OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement iterations, std::int64_t repetitions,
                                             Timing timing, std::span<double> repetition_seconds,

@@ -1,6 +1,6 @@
-// For authors of benchmarks: the base of all benchmarks and its members. A benchmark is a struct of static
-// members; this file, engine/context.h, engine/expected.h, model/spec.h and mpi/calls.h have all that it
-// needs. docs/changing.md shows how to add one. engine/benchmark.h checks each benchmark that a catalog
+// For authors of benchmarks: the base class of all benchmarks and its members. A benchmark is a struct with
+// static members. It needs only this file, engine/context.h, engine/expected.h, model/spec.h and mpi/calls.h.
+// docs/changing.md shows how to add a benchmark. engine/benchmark.h checks each benchmark that a catalog
 // lists.
 #pragma once
 
@@ -19,54 +19,57 @@
 
 namespace openimb {
 
-/// The base of a benchmark and of a Loop. Every benchmark has
+/// Base class of benchmarks and of Loops. Every benchmark has
 ///
 ///   static constexpr Spec spec{.name = "Allgather", .receive = Messages::per_rank};
-///       What the benchmark is.
+///       Describes the benchmark.
 ///
 ///   template <class C> static void step(const C& c, const Iteration& it);
-///       One repetition, timed: only the MPI calls under test. `c` is a MessageContext, WindowContext or
+///       Runs one repetition, timed: only the MPI calls under test. `c` is a MessageContext, WindowContext or
 ///       FileContext, by Spec::access.
 ///
 ///   static Expected expects(const GroupRank& e);
-///       What a repetition must have delivered. It is for -check and never timed. Files have none.
+///       Returns what a repetition must have delivered. -check calls it; it is never timed. Benchmarks on
+///       files do not have it.
 ///
-/// A Spec asks for further members:
+/// Some fields of the Spec require further members:
 ///
 ///   template <class C> static void post(const C& c, const Iteration& it, MPI_Request* request);
-///       Spec::overlap. Starts what `step` starts and completes. The engine computes in between.
+///       For Spec::overlap. Starts the operation that `step` starts and completes. The engine then computes,
+///       and calls `finish`.
 ///
 ///   using Move = ...; using LocalLoop = ...; static Traffic traffic(const GroupRank& e);
-///       OneSided::any_sync. The transfers that -sync_mode completes in other ways, the loop with local
-///       completion, and which ranks access which (engine/sync_loops.h).
+///       For OneSided::any_sync. `Move`: the transfer, which -sync_mode completes in another way.
+///       `LocalLoop`: the loop with local completion. `traffic`: which ranks access which
+///       (engine/sync_loops.h).
 ///
 ///   template <SendMode mode = SendMode::standard, class C> static void step(const C& c, const Iteration&
 ///   it);
-///       Spec::send_modes. The repetition with another send mode (engine/send_loops.h).
+///       For Spec::send_modes. Runs one repetition with another send mode (engine/send_loops.h).
 ///
 ///   using Loop = ...;
-///       Another type that has `step`, `open`, `close`, `post` and `finish`. Benchmarks that
-///       repeat the same calls share one, so that their loops are compiled once.
+///       A type that has `step`, `open`, `close`, `post` and `finish` instead of the benchmark. Benchmarks
+///       that repeat the same calls share a Loop, so that it is compiled once.
 ///
-/// All members below are optional; they are the defaults. The engine finds them by name, and would use the
-/// default instead of a misspelled one: tests/test_architecture.py finds members that no code calls.
+/// All members below are optional defaults. The engine finds members by name, and would silently use the
+/// default instead of a misspelled member, so tests/test_architecture.py looks for members that no code
+/// calls.
 struct PatternBase : LoopBase {
   struct Nothing {};
-  /// Untimed: makes what the benchmark owns for a point, an RAII object. All ranks of the group call it in
-  /// the same order, and destroy the objects in the same order. `plan.at(slot)` has the buffers of each
-  /// Iteration::slot. The object has `view()`: handles or pointers, as a small value. `step`, `close`, `post`
-  /// and `finish` take it as their third argument, by value like the context, so that the loop keeps it in
-  /// registers.
+  /// Untimed. Returns an RAII object that the benchmark owns for a point, such as requests. All ranks of the
+  /// group make and destroy these objects in the same order. `plan.at(slot)` has the buffers of a slot. The
+  /// object's `view()` returns a small value with handles or pointers. `step`, `close`, `post` and `finish`
+  /// get this value after the iteration, by value like the context, so that the loop keeps it in registers.
   static constexpr auto prepare = [](const auto& /*c*/, const IterationPlan& /*plan*/) { return Nothing{}; };
 
-  /// Untimed: an access epoch (a lock, a fence) that is open around each run; an RAII object.
+  /// Untimed. Returns an RAII object that keeps an access epoch (a lock, a fence) open during each run.
   static constexpr auto epoch = [](const auto& /*c*/) { return Nothing{}; };
 
-  // Timed: `open` and `close`, from LoopBase. `close` completes the step of a repetition or, in aggregate
-  // mode, the steps of all repetitions together. `open` is called before those steps and begins what `close`
-  // ends.
+  // Timed: `open` and `close` of LoopBase. The engine calls `open` before a step and `close` after it or, in
+  // aggregate mode, before and after all steps. `close` completes the steps and ends what `open` began.
 
-  /// Timed: completes what `post` started. Needed where a wait for its request is not enough.
+  /// Timed. Completes what `post` started. A benchmark needs its own `finish` if MPI_Wait for one request is
+  /// not enough.
   static constexpr struct {
     template <class C>
     void operator()(const C& /*c*/, const Iteration& /*iteration*/, MPI_Request* request) const {
@@ -78,13 +81,13 @@ struct PatternBase : LoopBase {
     }
   } finish{};
 
-  /// Whether a rank of the group takes part; others are idle.
+  /// Whether a rank of the group takes part. The other ranks are idle.
   static constexpr auto takes_part = [](const GroupRank& /*e*/) { return true; };
 
-  /// The other rank of a pair. The default is the right neighbor, which of two processes is the other one.
+  /// The other rank of a pair. The default is the right neighbor, which among two ranks is the other one.
   static constexpr auto peer_of = [](const GroupRank& e) { return e.right(); };
 
-  /// Whether the receive buffer of this rank is also input. For benchmarks with Spec::updates_receive.
+  /// For Spec::updates_receive: whether the receive buffer of this rank is also input.
   static constexpr auto updates = [](const GroupRank& /*e*/) { return true; };
 };
 
@@ -104,7 +107,7 @@ struct Label {
 
 inline constexpr int message_tag = 1;
 
-/// The tag of a message. `tag` is 1 or 2; threads that share a communicator add a number of their own.
+/// The tag of a message. `tag` is 1 or 2. Threads that share a communicator add their own number to it.
 template <class C>
 constexpr int tag_of(const C& c, int tag) {
   if constexpr (requires { c.tag; }) {

@@ -1,4 +1,4 @@
-// Contents that are made eight bytes at a time, the same on machines of either byte order. Pure, no MPI.
+// Converts 64-bit numbers to bytes for contents. The result is the same on machines of either byte order.
 #pragma once
 
 #include <array>

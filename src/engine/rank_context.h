@@ -1,4 +1,4 @@
-// A context and the memory that it points to.
+// A context, with the arrays to which it points.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +14,8 @@ template <Access access, class Count>
 using ContextOf =
     std::conditional_t<access == Access::two_sided, MessageContext<Count>, WindowContext<Count>>;
 
-/// The context of a pattern; it is another one for threads (engine/thread_batch.h, engine/marking_batch.h).
+/// The type of a pattern's context. Threads have other contexts (engine/thread_batch.h,
+/// engine/marking_batch.h).
 template <class Pattern, class Count>
 struct ContextForPattern {
   using Type = ContextOf<Pattern::spec.access, Count>;

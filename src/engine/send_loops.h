@@ -1,5 +1,5 @@
-// -send_mode: sends a benchmark's messages in another mode than standard. Each mode has a separate loop.
-// Source: MPI 4.1, sections 3.4 and 3.6.
+// -send_mode: loops that send a benchmark's messages in another mode than standard. Each mode has its own
+// loop. Source: MPI 4.1, sections 3.4 and 3.6.
 #pragma once
 
 #include "engine/pattern.h"
@@ -15,7 +15,7 @@ struct SendModeLoop : LoopBase {
   }
 };
 
-/// Calls `function` with the loop for a mode.
+/// Calls `function` with the loop for `mode`, which is not standard.
 template <class Pattern, class Function>
 auto apply_send_loop(SendMode mode, const Function& function) {
   if constexpr (Pattern::spec.send_modes.not_buffered.empty()) {

@@ -1,4 +1,4 @@
-// Everything that a point needs on a rank.
+// Setup: everything that the batch of a point needs on a rank.
 #pragma once
 
 #include <mpi.h>
@@ -24,17 +24,17 @@
 
 namespace openimb {
 
-/// A rank in its group. The communicators belong to the table and outlive it.
+/// A rank in its group. The table owns the communicators, which outlive this.
 struct GroupSetup {
   MPI_Comm comm = MPI_COMM_NULL;        ///< for the calls under test
-  MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for all other messages
-  void (*barrier)(MPI_Comm) = nullptr;  ///< between repetitions of a synchronized batch
-  Gate* gate = nullptr;  ///< before repetitions that begin at agreed times; null without -sync_start clock
-  GroupRank me;          ///< its root is the root of the first repetition
-  Neighborhood neighborhood;  ///< empty where the benchmark has no topology
+  MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for messages of the suite itself
+  void (*barrier)(MPI_Comm) = nullptr;  ///< barrier between repetitions of a synchronized batch
+  Gate* gate = nullptr;       ///< makes repetitions begin at agreed times; null without -sync_start clock
+  GroupRank me;               ///< me.root is the root of the first repetition
+  Neighborhood neighborhood;  ///< empty if the benchmark has no topology
 };
 
-/// The contents of messages, and their memory.
+/// The memory of messages, and their types.
 struct BufferSetup {
   Geometry geometry;
   Element element;
@@ -43,31 +43,31 @@ struct BufferSetup {
   InPlace in_place = InPlace::no;
   Memory* send = nullptr;
   Memory* receive = nullptr;
-  std::unique_ptr<Memory> send_part;  ///< a thread's part of the rank's buffer
+  std::unique_ptr<Memory> send_part;  ///< part of the rank's buffer that a thread uses
   std::unique_ptr<Memory> receive_part;
 };
 
-/// What one-sided benchmarks need.
+/// The window of a one-sided benchmark.
 struct WindowSetup {
   WindowKind kind = WindowKind::create;
-  SyncMode sync = SyncMode::standard;  ///< in force
-  Window win;                          ///< without a handle if nothing is exposed
-  std::unique_ptr<Memory> memory;      ///< of the window, if MPI allocated it
+  SyncMode sync = SyncMode::standard;  ///< synchronization that the benchmark uses
+  Window win;                          ///< has no handle if the benchmark exposes nothing
+  std::unique_ptr<Memory> memory;      ///< memory of the window, if MPI allocated it
 };
 
-/// What benchmarks on files need.
+/// The file of a benchmark.
 struct FileSetup {
   std::string name;
   Tile tile;
   std::int64_t bytes = 0;        ///< the length under test
-  std::int64_t repetitions = 0;  ///< a file that is read has contents for so many
+  std::int64_t repetitions = 0;  ///< number of repetitions for which a file that is read has contents
   FileSync sync = FileSync::standard;
 };
 
 class Marking;
 class Turn;
 
-/// What a thread of a team needs.
+/// A thread of a team.
 struct TeamSetup {
   int thread = 0;
   bool tagged = false;         ///< threads share a communicator
@@ -75,8 +75,8 @@ struct TeamSetup {
   Marking* marking = nullptr;  ///< null unless threads mark the parts of a message
 };
 
-/// The batch owns its setup, and destroys the pattern's objects before it. Members are destroyed in reverse
-/// order. Operation and info belong to the table and outlive the batch.
+/// The batch owns its setup, and destroys the pattern's objects before the setup. The table owns operation
+/// and info, which outlive the batch.
 struct Setup {
   GroupSetup group;
   BufferSetup buffers;
@@ -85,7 +85,7 @@ struct Setup {
   TeamSetup team;
   bool aggregate = false;
   bool root_shift = true;
-  std::int64_t completed = 0;  ///< repetitions of the point that are completed before this batch
+  std::int64_t completed = 0;  ///< repetitions of the point that completed before this batch
   MPI_Op op = MPI_SUM;
   MPI_Info info = MPI_INFO_NULL;
   SendMode send_mode = SendMode::standard;
@@ -94,7 +94,8 @@ struct Setup {
   DeviceLoad* device_load = nullptr;  ///< null: the CPU computes
 };
 
-/// Whether this rank passes MPI_IN_PLACE as its send buffer, or, as the root, as its receive buffer.
+/// Whether this rank passes MPI_IN_PLACE as its send buffer (sends_in_place) or, as the root, as its receive
+/// buffer (receives_in_place).
 inline bool sends_in_place(const Setup& setup) {
   return setup.buffers.in_place == InPlace::everywhere ||
          (setup.buffers.in_place == InPlace::root_sends && setup.group.me.rank == setup.group.me.root);
@@ -103,8 +104,8 @@ inline bool receives_in_place(const Setup& setup) {
   return setup.buffers.in_place == InPlace::root_receives && setup.group.me.rank == setup.group.me.root;
 }
 
-/// The plan of iterations for a setup. `reads_remote`: the target's send buffer is exposed; `rotates`: the
-/// root changes with each repetition.
+/// The plan of iterations for a setup. `reads_remote`: transfers read the target's send buffer. `rotates`:
+/// the root may change with each repetition.
 inline IterationPlan iteration_plan(const Setup& setup, bool reads_remote, bool rotates) {
   const Geometry& geometry = setup.buffers.geometry;
   const auto address = [](const Memory* memory) {

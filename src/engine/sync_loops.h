@@ -1,6 +1,6 @@
-// -sync_mode: completes the transfers of a one-sided benchmark in another way than its definition. A loop
-// consists of a transfer (`Move`) and a mode; benchmarks with the same transfer share it. Source: MPI 4.1,
-// section 12.5.
+// -sync_mode: loops that complete the transfers of a one-sided benchmark in another way than its definition
+// does. A loop combines a transfer (`Move`) and a mode. Benchmarks with the same transfer share it. Source:
+// MPI 4.1, section 12.5.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace openimb {
 
-/// A transfer of a repetition: from message `from` of one buffer to message `to` of the other.
+/// A transfer between this rank and `target`, from message `from` of one buffer to message `to` of the other.
 struct Transfer {
   int target = 0;
   int from = 0;
@@ -31,26 +31,27 @@ struct Traffic {
   std::vector<int> origins;
 };
 
-/// A window and the traffic of this rank.
+/// The context of a loop in this file: a window and the traffic of this rank.
 template <class Context>
 struct SyncContext : Context {
-  /// A transfer and the address of its target.
+  /// A transfer, with the displacement of the target's window.
   struct AddressedTransfer {
     int target;
     int from;
     int to;
-    MPI_Aint base;  ///< where the target's window begins
+    MPI_Aint base;  ///< displacement at which the target's window begins
   };
   const AddressedTransfer* transfers = nullptr;
   int transfer_count = 0;
-  const int* targets = nullptr;  ///< without repetitions
+  const int* targets = nullptr;  ///< distinct targets of the transfers
   int target_count = 0;
   bool is_target = false;
   MPI_Group origin_group = MPI_GROUP_NULL;  ///< for pscw
   MPI_Group target_group = MPI_GROUP_NULL;
 };
 
-/// The calls that complete transfers. Locks are shared, so that all origins can access a target at once.
+/// The calls before (`open`) and after (`close`) transfers. Locks are shared, so that all origins can access
+/// a target at once.
 template <SyncMode mode>
 struct Synchronization;
 
@@ -111,7 +112,7 @@ struct SyncLoop : Synchronization<mode> {
   }
 };
 
-/// A context and the memory that it points to.
+/// A SyncContext, with the arrays and groups to which it points.
 template <class Context>
 class Synchronizer {
  public:
@@ -148,8 +149,8 @@ class Synchronizer {
   std::optional<Group> target_group_;
 };
 
-/// Calls `function` with the loop for a mode, within the epoch that the loop needs. Active targets have no
-/// passive modes.
+/// Calls `function` with the loop for `mode`. The epoch that the loop needs is open during the call.
+/// `active`: the benchmark has active targets, so pscw is the only mode possible here.
 template <class Move, bool active, class Function>
 auto apply_sync_loop(SyncMode mode, MPI_Win win, const Function& function) {
   if constexpr (!active) {
@@ -163,8 +164,8 @@ auto apply_sync_loop(SyncMode mode, MPI_Win win, const Function& function) {
   return function(SyncLoop<Move, SyncMode::pscw>{});
 }
 
-/// Whether a mode has a loop of this file. The modes of a benchmark's definition and of its LocalLoop have
-/// none.
+/// Whether a loop of this file serves the mode. The benchmark itself and its LocalLoop serve the mode of its
+/// definition and flush_local.
 constexpr bool has_sync_loop(const Spec& spec, SyncMode mode) {
   return spec.one_sided.any_sync && mode != spec.one_sided.sync && mode != SyncMode::flush_local;
 }

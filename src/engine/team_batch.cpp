@@ -16,7 +16,7 @@ TeamBatch::TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> membe
       waiting_(turn_ ? members_.size() : 0),
       seconds_of_repetitions_(members_.size()) {}
 
-// Threads are awake before the ranks synchronize, and begin as soon as the ranks have synchronized.
+// Wakes the threads before the ranks synchronize. The threads begin as soon as the ranks have synchronized.
 double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) {
   team_.run([&](int thread) {
     const auto index = static_cast<std::size_t>(thread);

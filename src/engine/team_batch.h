@@ -1,5 +1,5 @@
-// A batch of several threads. Each thread has a batch with its own buffers and communicator, and runs the
-// ordinary loop of the benchmark.
+// A batch of several threads. Each thread has its own batch, buffers and communicator, and runs the ordinary
+// loop of the benchmark.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@ namespace openimb {
 
 class TeamBatch final : public Batch {
  public:
-  /// `members`: one batch for each thread of the team; `turn`: null unless threads take turns;
-  /// `rank_barrier`: called by the main thread before each run, to synchronize with the other ranks of the
-  /// group.
+  /// `members`: one batch for each thread of the team. `turn`: null unless threads take turns. The main
+  /// thread calls `rank_barrier` before each run, to synchronize the ranks of the group.
   TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> members, std::unique_ptr<Turn> turn,
             std::function<void()> rank_barrier);
 
-  /// Seconds of the slowest thread. Each sample is the time of the slowest thread in that repetition.
+  /// Returns the seconds of the slowest thread. Each entry of `repetition_seconds` is the time of the slowest
+  /// thread in that repetition.
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override;
   double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }
   std::int64_t check(std::int64_t repetitions) override;
@@ -34,7 +34,7 @@ class TeamBatch final : public Batch {
   const std::vector<std::unique_ptr<Batch>> members_;
   const std::function<void()> rank_barrier_;
   std::vector<double> seconds_;  ///< seconds of the last run, by thread
-  std::vector<double> waiting_;  ///< seconds of waiting for turns in it; empty without turns
+  std::vector<double> waiting_;  ///< seconds of the last run spent waiting for turns; empty without turns
   std::vector<std::vector<double>> seconds_of_repetitions_;  ///< seconds of each repetition, by thread
 };
 

@@ -1,6 +1,6 @@
-// The batch of a thread of a team. It runs the ordinary loop of the benchmark; or the same with tags of the
-// thread, if threads share a communicator; or each repetition in its turn, if MPI allows one thread at a
-// time.
+// The batch of a thread of a team. It runs the ordinary loop of the benchmark. If threads share a
+// communicator, the loop adds the thread's number to its tags. If MPI allows only one thread at a time, each
+// repetition waits for its turn.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace openimb {
 
-/// A type of its own, so that the loop is compiled again, for a context with a tag.
+/// A separate type, so that the loop is compiled a second time for ThreadContext.
 template <class Pattern>
 struct TaggedPattern : Pattern {
   static constexpr bool among_threads = true;
 };
 
-/// Each repetition waits for its turn. Timing the wait separately costs two clock reads per repetition.
+/// A loop in which each repetition waits for its turn. Timing the wait costs two clock reads per repetition.
 template <class Loop>
 struct TurnLoop : LoopBase {
   using Clock = TurnClock;
@@ -36,7 +36,7 @@ struct TurnPattern : Pattern {
   using Loop = TurnLoop<LoopOf<Pattern>>;
 };
 
-/// Makes the batch that the setup asks for.
+/// Makes the batch that TeamSetup asks for.
 template <class Pattern, class Count>
 struct ThreadBatch {
   static std::unique_ptr<Batch> make(std::unique_ptr<const Setup> setup) {

@@ -66,7 +66,7 @@ void ThreadTeam::serve(int thread) {
 }
 
 void ThreadTeam::barrier() {
-  constexpr int spins = 1000;  // other threads may need this CPU after that
+  constexpr int spins = 1000;  // then yields: other threads may need this CPU
   const std::uint32_t number = barriers_.load(std::memory_order_acquire);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads()) {
     arrived_.store(0, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// The threads of a launch. They are started once and sleep between batches. No MPI.
+// The threads of a launch. They start once and sleep between batches. This file makes no MPI calls.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 namespace openimb {
 
-/// Thread 0 owns the team, which starts the others. An exception in one of those ends the program
-/// (std::terminate), as an exception on one rank alone does.
+/// A team of threads. Thread 0 constructs it, and the team starts the other threads. An exception in one of
+/// these ends the program (std::terminate), like an exception on one rank alone.
 class ThreadTeam {
  public:
-  /// `begin`: called once on each thread, before anything else. The constructor returns after all calls.
+  /// Each thread calls `begin` once, before anything else. The constructor returns after all these calls.
   explicit ThreadTeam(int threads, const std::function<void(int thread)>& begin = {});
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -26,7 +26,8 @@ class ThreadTeam {
   int threads() const { return static_cast<int>(others_.size()) + 1; }
   /// Calls `work` on every thread, and returns after all calls.
   void run(const std::function<void(int thread)>& work);
-  /// A barrier of all threads within run(). Threads do not sleep in it, so that all continue at once.
+  /// A barrier of all threads, to be called within run(). Threads do not sleep in it, so that all continue at
+  /// once.
   void barrier();
 
  private:
@@ -45,33 +46,33 @@ class ThreadTeam {
   std::vector<std::thread> others_;
 };
 
-/// Rounds within one ThreadTeam::run: thread 0 begins a round, which ends when the others have done their
-/// share. Threads do not sleep while they wait, but yield after a while, as there may be more threads than
-/// CPUs.
+/// Rounds of work within one ThreadTeam::run. Thread 0 begins a round, and the round ends when the others
+/// have done their share. Waiting threads do not sleep, but yield after a while, because there may be more
+/// threads than CPUs.
 class Rounds {
  public:
   explicit Rounds(int threads) : others_(threads - 1) {}
-  /// Called before ThreadTeam::run.
+  /// To be called before ThreadTeam::run.
   void reset() {
     round_.store(0, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     ending_ = false;
   }
-  /// Called by thread 0. The others see in their share what it wrote before this call.
+  /// Thread 0 begins a round. The others see what it wrote before this call.
   void begin() {
     done_.store(0, std::memory_order_relaxed);
     round_.fetch_add(1, std::memory_order_release);
   }
-  /// Called by thread 0: returns when all others are done.
+  /// Thread 0 waits until all others are done.
   void await() const {
     wait_until([this] { return done_.load(std::memory_order_acquire) == others_; });
   }
-  /// Called by thread 0: there are no more rounds.
+  /// Thread 0 says that there are no more rounds.
   void end() {
     ending_ = true;
     begin();
   }
-  /// Called by the others: calls `share` in each round; returns after end().
+  /// The others call `share` in each round. Returns after end().
   template <class Share>
   void serve(const Share& share) {
     for (std::uint32_t round = 1;; ++round) {
@@ -85,7 +86,7 @@ class Rounds {
  private:
   template <class Condition>
   static void wait_until(const Condition& condition) {
-    constexpr int spins = 1000;  // other threads may need this CPU after that
+    constexpr int spins = 1000;  // then yields: other threads may need this CPU
     for (int i = 0; !condition(); ++i) {
       if (i >= spins) std::this_thread::yield();
     }
@@ -97,24 +98,25 @@ class Rounds {
   alignas(default_cache_line) std::atomic<int> done_{0};
 };
 
-/// Turns of threads in MPI, for MPI_THREAD_SERIALIZED: repetitions of threads 0, 1, ... run one after the
-/// other, in the same order on every rank. A lock around each call is not enough: a thread that waits in a
-/// call for a message would keep out the thread that must send it.
+/// Turns of threads for MPI_THREAD_SERIALIZED. The repetitions of threads 0, 1, ... run one after another, in
+/// the same order on every rank. A lock around each call would not be enough: a thread that waits for a
+/// message within a call would block the thread that must send it.
 class Turn {
  public:
   explicit Turn(int threads) : threads_(threads), waiting_(static_cast<std::size_t>(threads)) {}
+  /// Waits until it is the turn of `thread`.
   void await(int thread) {
     for (int current = next_.load(std::memory_order_acquire); current != thread;
          current = next_.load(std::memory_order_acquire)) {
       next_.wait(current, std::memory_order_acquire);
     }
   }
-  /// Called by the thread whose turn it is.
+  /// The thread whose turn it is passes the turn on.
   void pass(int thread) {
     next_.store(thread + 1 == threads_ ? 0 : thread + 1, std::memory_order_release);
     next_.notify_all();
   }
-  /// Seconds that a thread has waited for its turn. The thread itself adds them up.
+  /// Seconds that a thread has waited for its turns. The thread itself adds to them.
   double& waiting(int thread) { return waiting_[static_cast<std::size_t>(thread)].seconds; }
 
  private:

@@ -1,6 +1,6 @@
-// The timed region. Everything between the two clock reads is here; each line is part of the method or costs
-// nothing. tests/test_codegen.py checks the machine code: it has no calls but MPI's, no division and no
-// allocation. Source: guide, "Actual Benchmarking".
+// The timed region. This file has everything between the two clock reads; each line is part of the method or
+// costs nothing. tests/test_codegen.py checks that the machine code has no calls except MPI's, no division
+// and no allocation. Source: guide, "Actual Benchmarking".
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ namespace openimb {
 struct Iteration {
   char* send = nullptr;
   char* receive = nullptr;
-  int root = 0;             ///< with random partners: the round, an index into their table
+  int root = 0;             ///< with random partners: index of the round in the table of partners
   std::int64_t remote = 0;  ///< one-sided: displacement from the beginning of the target's window, in bytes
   std::int64_t offset = 0;  ///< offset in a file, in bytes
-  std::int64_t slot = 0;    ///< index of its part of the buffers: 0 to IterationPlan::slots - 1
+  std::int64_t slot = 0;    ///< index of its slot in the buffers: 0 to IterationPlan::slots - 1
 };
 
-/// How iterations follow one another: the first iteration, and the steps to the next buffers and root.
-/// Strides are in bytes; `root_step` is 0 or 1.
+/// The first iteration, and the steps from one iteration to the next. Strides are in bytes. `root_step` is 0
+/// or 1.
 struct IterationPlan {
   Iteration first;
   std::int64_t send_stride = 0;
   std::int64_t receive_stride = 0;
   std::int64_t remote_stride = 0;
   std::int64_t slots = 1;
-  int ranks = 1;  ///< number of roots
+  int ranks = 1;  ///< number of roots, or of rounds of random partners
   int root_step = 0;
-  std::int64_t offset_stride = 0;  ///< never wraps: each repetition has its own part of the file
+  std::int64_t offset_stride = 0;  ///< file offsets never wrap: each repetition has its own part of the file
 
-  std::int64_t completed = 0;  ///< repetitions that are completed before the first iteration
+  std::int64_t completed = 0;  ///< repetitions that completed before the first iteration
 
   Iteration beginning() const {
     Iteration it = at(completed % slots);
@@ -49,7 +49,8 @@ struct IterationPlan {
   }
 };
 
-/// Advances by addition and compare-and-wrap. Members that do not change cost nothing.
+/// The sequence of iterations of a loop. It advances by addition and compare-and-wrap. Fields that do not
+/// move cost nothing.
 template <bool moving_buffers, bool moving_root, bool moving_offset = false>
 class Iterations {
  public:
@@ -80,7 +81,7 @@ class Iterations {
   Iteration it_;
 };
 
-/// The default: one clock pair around all repetitions, nothing else.
+/// The default: one clock pair around all repetitions.
 struct TotalTimer {
   void start(double) {}
   void before() {}
@@ -89,7 +90,7 @@ struct TotalTimer {
   double total(double elapsed) const { return elapsed; }
 };
 
-/// One clock read per repetition. Times are stored in memory that was allocated and touched before.
+/// Reads the clock once per repetition. The memory for the times was allocated and touched before.
 template <class Clock>
 struct RepetitionTimer {
   double* next;
@@ -105,7 +106,7 @@ struct RepetitionTimer {
   double total(double elapsed) const { return elapsed; }
 };
 
-/// -sync on: an untimed barrier before each repetition, the clock around the repetition alone.
+/// -sync on: an untimed barrier before each repetition, and a clock pair around the repetition.
 template <class Clock, class Barrier>
 struct SyncTimer {
   double* next;
@@ -126,8 +127,8 @@ struct SyncTimer {
   double total(double) const { return sum; }
 };
 
-/// -sync_start clock: a gate before each repetition, which lets ranks begin at an agreed time; the clock
-/// around the repetition alone. `next`: the stamps of the repetition, of which the gate sets the first.
+/// -sync_start clock: a gate before each repetition lets the ranks begin at an agreed time, and a clock pair
+/// is around the repetition. `next`: three stamps of the repetition; the gate sets the first.
 template <class Clock, class Gate>
 struct GateTimer {
   double* next;
@@ -157,26 +158,25 @@ template <class Pattern>
 struct LoopOfPattern<Pattern> {
   using Type = typename Pattern::Loop;
 };
-/// The type whose calls a benchmark repeats: its Loop, which it may share with others, or the benchmark
+/// The type whose `step` a benchmark repeats: its Loop, which it may share with others, or the benchmark
 /// itself.
 template <class Pattern>
 using LoopOf = typename LoopOfPattern<Pattern>::Type;
 
-/// The default `open` and `close` around the steps of a loop, which do nothing. They are timed with the
-/// steps, as they are inlined into drive().
+/// The default `open` and `close` around the steps of a loop, which do nothing. drive() inlines them and
+/// times them with the steps.
 struct LoopBase {
   static constexpr auto open = [](const auto& /*c*/) {};
   static constexpr auto close = [](const auto& /*c*/, const auto&... /*view*/) {};
 };
 
-/// Runs `repetitions` repetitions and returns the seconds that they take together. Each repetition is
-/// completed or, if `aggregate`, all of them together at the end; if repetitions are timed one by one, the
-/// time of the last one then includes the completion. `view`: the view of the object that the pattern's
-/// `prepare` made, if any.
+/// Runs `repetitions` repetitions and returns their time in seconds. Each repetition completes by itself or,
+/// if `aggregate`, all complete together at the end; the time of the last repetition then includes the
+/// completion. `view`: the view of the object that the pattern's `prepare` made, if any.
 ///
 /// Context and view are passed by value, so that the compiler sees that no MPI call can change them and keeps
-/// them in registers. OPENIMB_FLATTEN inlines even long steps: a call of a step would pass the address of the
-/// context.
+/// them in registers. OPENIMB_FLATTEN inlines even long steps, because a call of a step would pass the
+/// address of the context.
 template <class Pattern, class Clock, bool aggregate = false, class Context, class Iterations, class Record,
           class... View>
 OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Iterations iterations,

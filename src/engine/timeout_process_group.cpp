@@ -17,11 +17,12 @@ namespace openimb {
 namespace {
 
 constexpr int tag_of_call = 1, tag_of_answer = 2, tag_of_verdict = 3, tag_of_group = 4, tag_of_life = 5;
-// In units of TimeoutProcessGroup's `seconds`. Rank 0 may be waiting for ranks that do not respond.
+// Multiple of TimeoutProcessGroup's `seconds`. It is above 1 because rank 0 may be waiting for ranks that do
+// not respond.
 constexpr double rank_0_timeout_factor = 4;
 
-/// Seconds of waiting. Time in which this process does not run (the whole job may be suspended) hardly
-/// counts.
+/// Measures seconds of waiting. Time in which this process does not run hardly counts, because the whole job
+/// may be suspended.
 class Waiting {
  public:
   double seconds() {
@@ -60,12 +61,13 @@ struct TimeoutProcessGroup::Call {
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
+/// A message of a liveness check that is being sent.
 struct TimeoutProcessGroup::Message {
   std::vector<int> numbers;
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
-/// During its lifetime, this rank is within a call that is polled.
+/// Exists while this rank is within a polled call.
 class TimeoutProcessGroup::Polling {
  public:
   explicit Polling(const TimeoutProcessGroup& owner) : owner_(owner) { owner_.watch_(false); }
@@ -90,7 +92,7 @@ TimeoutProcessGroup::TimeoutProcessGroup(const Communicator& world, double secon
   watch_(true);
 }
 
-// If ranks are lost, nothing can be freed: the collective calls would wait for them.
+// If ranks are lost, it frees nothing, because the collective calls would wait for these ranks.
 TimeoutProcessGroup::~TimeoutProcessGroup() {
   watch_(false);
   if (!is_whole()) return;
@@ -113,8 +115,9 @@ std::unique_ptr<TimeoutProcessGroup::Call> TimeoutProcessGroup::complete(std::un
   return call;
 }
 
-// Ranks that wait long, for ranks that measure, sleep and leave the CPUs to those. The last barrier before a
-// timed loop is never such a long wait, as another barrier precedes it (N_BARR).
+// Polls until the call is complete. A rank that waits long sleeps between polls, to leave the CPU to ranks
+// that measure. The last barrier before a timed loop is never such a long wait, because another barrier
+// precedes it (N_BARR).
 void TimeoutProcessGroup::finish(Call& call) {
   constexpr int tests_between_looks = 100;
   constexpr double long_seconds = 0.01;
@@ -136,7 +139,7 @@ void TimeoutProcessGroup::finish(Call& call) {
     } else if (rank_ != 0 && check_is_requested()) {
       answer_check();
     } else if (rank_ != 0 && rank_0_responds()) {
-      // It waits for its output.
+      // Rank 0 responds, so it only waits for its output: see wait_for().
     } else if (waited > rank_0_timeout_factor * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
     } else {
@@ -156,14 +159,14 @@ void TimeoutProcessGroup::wait_for(const std::function<bool(double seconds)>& is
   }
 }
 
-// Receives what wait_for() sends.
+// Receives the messages of wait_for().
 bool TimeoutProcessGroup::rank_0_responds() {
   bool responds = false;
   for (; has_arrived(0, tag_of_life); responds = true) receive(0, tag_of_life);
   return responds;
 }
 
-// Frees messages that have arrived: rank 0 may wait for hours.
+// Frees messages that were sent completely. Rank 0 may wait for hours and send many.
 void TimeoutProcessGroup::forget_received() {
   std::erase_if(sent_, [](const auto& message) {
     int done = 0;
@@ -172,7 +175,7 @@ void TimeoutProcessGroup::forget_received() {
   });
 }
 
-// Runs on rank 0: the liveness check. Throws unless all ranks answer.
+// The liveness check, which rank 0 runs. Throws unless all ranks answer.
 void TimeoutProcessGroup::check_liveness() {
   ++check_;
   for (const int rank : present_) {
@@ -190,7 +193,7 @@ void TimeoutProcessGroup::check_liveness() {
   leave_out(silent);
 }
 
-// The ranks that do not answer within seconds_.
+// Waits for answers, and returns the ranks that do not answer within seconds_.
 std::vector<int> TimeoutProcessGroup::unresponsive_ranks() {
   std::vector<int> silent(present_.begin() + 1, present_.end());
   steps_.clear();
@@ -211,8 +214,8 @@ std::vector<int> TimeoutProcessGroup::unresponsive_ranks() {
 
 bool TimeoutProcessGroup::check_is_requested() const { return has_arrived(0, tag_of_call); }
 
-// Answers the liveness check of rank 0. Throws if others do not answer. Each check ends with one verdict, in
-// order.
+// Answers the liveness check of rank 0. Throws if other ranks do not answer. Rank 0 ends each check with one
+// verdict, and verdicts arrive in order.
 void TimeoutProcessGroup::answer_check() {
   const int check = receive(0, tag_of_call).front();
   send(0, tag_of_answer, {check, step_});
@@ -225,7 +228,7 @@ void TimeoutProcessGroup::answer_check() {
   const std::vector<int> verdict = receive(0, tag_of_verdict);
   const std::span silent = std::span(verdict).subspan(1);
   if (silent.empty()) return;
-  // In these cases rank 0 reports the reason and ends the job.
+  // Rank 0 reports the reason and ends the job.
   if (verdict.front() == 0 || std::ranges::count(silent, rank_) > 0) sleep_until_the_end_of_the_job();
   leave_out(silent);
 }
@@ -291,8 +294,8 @@ std::vector<double> TimeoutProcessGroup::slowest(std::span<const double> mine) {
   return rank_ == 0 ? all : std::vector<double>();
 }
 
-// Returns the texts by rank of the launch, at rank 0. The barrier keeps ranks in step: a call that has ended
-// on one rank has begun on all.
+// Returns the texts by world rank, at rank 0. The barrier keeps ranks in step: a call that has ended on one
+// rank has begun on all.
 std::vector<std::string> TimeoutProcessGroup::gather(const std::string& mine) {
   auto call = std::make_unique<Call>();
   call->text_out = mine;

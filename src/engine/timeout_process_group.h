@@ -1,4 +1,4 @@
-// The ranks of a launch, some of which may stop responding: no call waits forever. Timed code must not use
+// A ProcessGroup whose ranks may stop responding: none of its calls waits forever. Timed code must not use
 // it.
 #pragma once
 
@@ -14,19 +14,20 @@
 
 namespace openimb {
 
-/// Collective calls are nonblocking and polled. If one does not end in time, rank 0 makes a liveness check:
-/// ranks that do not answer are lost, and the others continue in a new communicator. A rank that waits in
-/// another, blocking call cannot be freed; `watch` is called with true where a rank may enter one. A rank
-/// that was left out and responds again sleeps until the job ends. If ranks are lost, MPI_Finalize would not
-/// return.
+/// Its collective calls are nonblocking MPI calls that it polls. If one does not complete in time, rank 0
+/// makes a liveness check. Ranks that do not answer are lost, and the others continue in a new communicator.
+/// A rank that waits in a blocking call elsewhere cannot be freed, so the group calls watch(true) when a rank
+/// may enter one. A lost rank that responds again sleeps until the job ends. If ranks are lost, MPI_Finalize
+/// would not return.
 class TimeoutProcessGroup final : public ProcessGroup {
  public:
-  /// MPI calls that it requires, named as in call::unusable_reason().
+  /// MPI calls that it requires, as arguments of call::unusable_reason().
   static constexpr std::array<std::string_view, 5> needs{"Ibarrier", "Iallreduce", "Igather", "Igatherv",
                                                          "Ibcast"};
 
-  /// Collective. `seconds`: how long a call waits before the liveness check, and how long the check waits.
-  /// `watch(true)`: from here on this rank may block outside polled calls; `watch(false)`: no longer.
+  /// Collective. `seconds`: how long a call waits before the liveness check, and how long the check waits for
+  /// answers. The group calls watch(true) when this rank may block outside polled calls, and watch(false)
+  /// when it no longer can.
   TimeoutProcessGroup(const Communicator& world, double seconds, std::function<void(bool)> watch);
   ~TimeoutProcessGroup() override;
   TimeoutProcessGroup(const TimeoutProcessGroup&) = delete;
@@ -36,11 +37,12 @@ class TimeoutProcessGroup final : public ProcessGroup {
   using ProcessGroup::gather;
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
+  /// Whether no rank is lost.
   bool is_whole() const { return static_cast<int>(present_.size()) == ranks_; }
 
-  /// Rank 0 waits for something of its own, such as a reader of its output, for as long as that takes: not
-  /// for a rank. `is_over(seconds)` waits so long at most, and returns whether it is over. Other ranks are
-  /// notified that rank 0 responds.
+  /// Rank 0 waits without a limit for something other than a rank, such as the reader of its output.
+  /// is_over(seconds) waits at most `seconds` and returns whether the wait is over. Meanwhile rank 0 notifies
+  /// the other ranks that it responds.
   void wait_for(const std::function<bool(double seconds)>& is_over);
 
   void barrier() override;
@@ -73,11 +75,11 @@ class TimeoutProcessGroup final : public ProcessGroup {
   const int rank_, ranks_;
   const double seconds_;
   const std::function<void(bool)> watch_;
-  MPI_Comm comm_;                                 ///< the ranks that are not lost
-  std::vector<int> present_;                      ///< the ranks that are not lost, ascending
-  int check_ = 0;                                 ///< number of the last liveness check
-  int step_ = 0;                                  ///< number of the collective call, the same on all ranks
-  std::vector<int> steps_;                        ///< step_ of the ranks that answered
+  MPI_Comm comm_;             ///< the ranks that are not lost
+  std::vector<int> present_;  ///< the ranks that are not lost, ascending
+  int check_ = 0;             ///< number of the last liveness check
+  int step_ = 0;              ///< number of completed collective calls, the same on all ranks
+  std::vector<int> steps_;    ///< step_ of the ranks that answered
   std::vector<std::unique_ptr<Message>> sent_;    ///< messages of checks; some may never arrive
   std::vector<std::unique_ptr<Call>> abandoned_;  ///< calls whose buffers MPI may still write to
 };

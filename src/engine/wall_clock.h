@@ -6,22 +6,23 @@
 
 namespace openimb {
 
-/// The clock of all reported times, except where threads take turns (TurnClock).
+/// The clock of all reported times, except if threads take turns (TurnClock).
 struct WallClock {
   static double now() { return MPI_Wtime(); }
-  /// Seconds, as MPI reports them; measured if MPI reports none (Intel MPI 2021.19 for Windows).
+  /// Resolution in seconds that MPI_Wtick reports; measured if MPI reports none (Intel MPI 2021.19 for
+  /// Windows).
   static double resolution();
 };
 
-/// The clock of threads that take turns in MPI: MPI_Wtime is also a call of MPI, and threads read the clock
-/// while another one has its turn.
+/// The clock of threads that take turns in MPI. They cannot use MPI_Wtime: it is also an MPI call, and a
+/// thread reads the clock while another thread has its turn.
 struct TurnClock {
   using Source = std::chrono::steady_clock;
   static double now() { return std::chrono::duration<double>(Source::now().time_since_epoch()).count(); }
   static double resolution() { return std::chrono::duration<double>(Source::duration(1)).count(); }
 };
 
-/// The clock of a step: its own, or else WallClock.
+/// The clock of a step: Step::Clock or, if the step has none, WallClock.
 template <class Step>
 struct ClockOfStep {
   using Type = WallClock;
