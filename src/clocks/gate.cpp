@@ -11,14 +11,14 @@ Gate::Gate(MPI_Comm comm, const MpiClock& clock) : comm_(comm), clock_(clock) {
   MPI_Comm_size(comm, &ranks_);
 }
 
-// The first agreements show how long one takes.
+// Agrees a few times first, to learn how long an agreement takes.
 void Gate::open() {
   constexpr int trials = 4;
   for (int i = 0; i < trials; ++i) agree(false);
   first_ = true;
 }
 
-// By dissemination, as dissemination_barrier().
+// Computes the largest values over all ranks with the dissemination algorithm, like dissemination_barrier().
 Gate::Agreement Gate::agree(bool late) {
   constexpr int gate_tag = 31002;
   Agreement mine{.latest = clock_.common_time(clock_.now()), .needed = needed_, .late = late ? 1.0 : 0.0};

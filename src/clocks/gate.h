@@ -1,7 +1,7 @@
-// The gate before each repetition with -sync_start clock: ranks agree on a time a little later than now, and
-// each waits for it by its own clock. Nothing is sent between that time and the repetition. The messages of
-// the agreement are the gate's own, so that they are the same whatever algorithms -alternate sets. Source:
-// the round-time scheme of ReproMPI (Hunold and Carpen-Amarie, IEEE TPDS 27, 2016).
+// The gate before each repetition with -sync_start clock. The ranks agree on a time a little later than now,
+// and each rank waits for it by its own clock. No message is sent between that time and the repetition. The
+// gate uses point-to-point messages to agree, so that -alternate cannot change its algorithm. Source: the
+// round-time scheme of ReproMPI (Hunold and Carpen-Amarie, IEEE TPDS 27, 2016).
 #pragma once
 
 #include <mpi.h>
@@ -16,21 +16,22 @@ namespace openimb {
 
 class Gate {
  public:
-  /// `comm`: the ranks of a group, for no other messages at the same time. Both outlive the gate.
+  /// `comm`: the ranks of a group; it must carry no other messages at the same time. Both arguments must
+  /// outlive the gate.
   Gate(MPI_Comm comm, const MpiClock& clock);
   void set_arrival(const Arrival& arrival) { arrival_ = arrival; }
-  /// Before the first of some repetitions.
+  /// To be called before the first repetition of a run. Collective.
   void open();
-  /// Waits for the start of a repetition. `stamps`: room for its stamps (session/batch.h), after the stamps
-  /// of the previous repetition. Sets the first one.
+  /// Waits for the start of a repetition. Collective. `stamps`: array for the repetition's stamps
+  /// (session/batch.h); the stamps of the previous repetition precede it. Sets stamps[0].
   void wait(double* stamps);
 
  private:
-  /// Each rank gets the largest value of any rank.
+  /// The largest value of any rank in each field.
   struct Agreement {
-    double latest = 0;  ///< common time at which a rank arrived at the gate
-    double needed = 0;  ///< seconds from then to the end of the agreement before
-    double late = 0;    ///< 1: a rank was late for the start before
+    double latest = 0;  ///< common time at which the last rank arrived at the gate, in seconds
+    double needed = 0;  ///< seconds from the last arrival to the end of the previous agreement
+    double late = 0;    ///< 1: a rank was late for the previous start
   };
   Agreement agree(bool late);
 

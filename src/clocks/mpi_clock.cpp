@@ -15,11 +15,11 @@ namespace openimb {
 
 namespace {
 
-constexpr int sweeps = 9;  // of the first synchronization
-constexpr double first_span = 0.2;
+constexpr int sweeps = 9;           // comparisons of all clocks in the first synchronization
+constexpr double first_span = 0.2;  // seconds over which they are spread
 constexpr int usual_exchanges = 8, most_exchanges = 100;
-constexpr double good_width = 1.5;  // of the best one
-constexpr int readings = 50;
+constexpr double good_width = 1.5;  // multiple of the narrowest bounds so far
+constexpr int readings = 50;        // of the system's clock in a comparison on a host
 constexpr int clock_tag = 31001;
 
 std::int64_t system_nanoseconds() {
@@ -40,7 +40,7 @@ double MpiClock::system_time() const {
 }
 
 void MpiClock::find_hosts(bool shares) {
-#ifdef OPENIMB_SMPI  // all simulated hosts have one system
+#ifdef OPENIMB_SMPI  // all simulated hosts run on one system
   shares = false;
 #endif
   const std::string mine = shares ? system::clock_identity() : "";
@@ -84,8 +84,8 @@ bool MpiClock::synchronize() {
   return same;
 }
 
-// From the root outwards, in as many rounds as the tree is deep. False if this rank's clock or its
-// reference's clock was set.
+// Compares all clocks, from the root of the tree to its leaves. Returns false if this rank's clock or the
+// clock of its reference was set.
 bool MpiClock::compare_all() {
   bool same = true;
   const int count = static_cast<int>(leaders_.size());
@@ -119,8 +119,10 @@ void MpiClock::exchange_with_child(int index) {
   exchange(index, false, false, &mine);
 }
 
-// Exchanges with a leader. The one that asks announces its last request; answers have the stamps and the maps
-// of the other. Both are equally long: the time of a longer message would count as an offset.
+// Exchanges messages with another leader and returns bounds of the offset to its clock; without `asks` it
+// answers the other's requests. The last request says that it is the last. An answer has the stamps and the
+// maps of the rank that answers. Requests and answers are equally long, because a longer transfer would count
+// as an offset.
 OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, Maps* maps) {
   struct Message {
     double last = 0, received = 0, sent = 0;
@@ -161,7 +163,8 @@ OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, Maps*
   return bounds;
 }
 
-// The only message is the map from the system's clock to the common time.
+// Compares this rank's clock with the system's clock, which the ranks of a host share. The leader broadcasts
+// the map from the system's clock to the common time, which is the only message.
 bool MpiClock::compare_on_host() {
   if (!host_.contains_me()) return true;
   const bool leads = index_ >= 0;
@@ -183,8 +186,8 @@ bool MpiClock::compare_on_host() {
   return same;
 }
 
-// The difference of common times between leaders that are not neighbors in the tree; -1 if this rank has no
-// such partner.
+// Seconds by which the common times of two leaders that are not neighbors in the tree differ; -1 if this rank
+// has no such partner or answers it.
 double MpiClock::compare_off_tree() {
   if (index_ < 0) return -1;
   const auto partner = partner_off_tree(index_, static_cast<int>(leaders_.size()));

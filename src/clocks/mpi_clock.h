@@ -1,8 +1,9 @@
-// The common clock, on MPI. Ranks of a host read the operating system's clock, as far as it is the same,
-// between readings of their own, which bounds their offset as messages would. One rank of each host exchanges
-// messages in a tree. Bounds are kept over the session, since the drift is known the better the longer the
-// span; after an exchange the reference hands on its own map, so that each rank has one map to the common
-// time.
+// The common clock of all ranks, which is rank 0's clock. One rank of each host, the leader, exchanges
+// messages with other leaders along a tree, which bounds the offset between their clocks. The ranks of a host
+// share the operating system's clock if they can: each reads it between two readings of its own clock, which
+// bounds the offset without messages. The bounds are kept during the session, because a longer span gives a
+// better estimate of the drift. After an exchange, the reference sends its own map to the common time, so
+// that each rank has one map to the common time.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +23,8 @@ namespace openimb {
 class MpiClock final : public CommonClock {
  public:
   using ClockFunction = double (*)();
-  /// Collective over the ranks of `world`. `shares`: whether ranks may share the operating system's clock.
+  /// Collective over `world`. `shares`: whether the ranks of a host may share the operating system's clock.
+  /// `clock`: returns seconds.
   MpiClock(const Communicator& world, ProcessGroup& ranks, bool shares = true,
            ClockFunction clock = MPI_Wtime);
 
@@ -41,14 +43,14 @@ class MpiClock final : public CommonClock {
   double now() const override { return now_(); }
   void wait_until(double reading) const { openimb::wait_until(reading, now_); }
 
-  /// The reading of this rank's clock at a common time from now on.
+  /// The reading of this rank's clock at a common time, which must not be in the past.
   double reading_at(double common) const { return onwards_.inverse(common) + base_; }
   double tick() const { return tick_; }
   std::int64_t messages() const { return messages_; }  ///< sent by this rank
 
  private:
   static constexpr double tolerated_ = 0.25e-6;
-  /// To the common time, as a reference hands them on.
+  /// Maps to the common time: for times before and after the last exchange.
   struct Maps {
     ClockMap past, onwards;
   };
@@ -68,15 +70,15 @@ class MpiClock final : public CommonClock {
   const ClockFunction now_;
   double base_ = 0;
   double tick_ = 0;
-  Communicator host_;  ///< ranks that read the same clock of the system; null: this rank alone
+  Communicator host_;  ///< ranks that share the system's clock; null if only this rank does
   std::int64_t system_base_ = 0;
   std::vector<int> leaders_;  ///< the first rank of each host
-  int index_ = -1;            ///< of this rank among them
-  OffsetHistory parent_;      ///< own clock - the clock of the parent in the tree
-  OffsetHistory system_;  ///< own clock - the system's; on the first rank of a host the system's - own clock
+  int index_ = -1;            ///< index of this rank in leaders_; -1: it is no leader
+  OffsetHistory parent_;      ///< own clock minus the clock of the parent in the tree
+  OffsetHistory system_;      ///< own clock minus the system's; on a leader, the system's minus its own
   ClockMap past_, onwards_;
-  double narrowest_ =
-      std::numeric_limits<double>::infinity();  ///< width of the best exchanges with the parent
+  /// Width of the narrowest bounds to the parent, in seconds.
+  double narrowest_ = std::numeric_limits<double>::infinity();
   double disagreement_ = std::numeric_limits<double>::quiet_NaN();
   double last_ = 0;
   bool begun_ = false;

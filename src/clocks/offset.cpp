@@ -8,15 +8,15 @@ namespace openimb {
 
 namespace {
 
-// Clocks that drift more are broken; NTP slews by half of it.
+// Seconds per second. A clock that drifts more is broken; NTP slews by half of this.
 constexpr double largest_drift = 1e-3;
 // The drift itself changes with temperature and with corrections by NTP.
 constexpr double largest_change_of_drift = 10e-6;
-constexpr double change_per_second = 1e-8;  // of the drift, as long as nothing corrects it
-constexpr double longest_history = 20;      // seconds, over which the drift is taken to be constant
+constexpr double change_per_second = 1e-8;  // change of the drift while NTP does not correct it
+constexpr double longest_history = 20;      // seconds over which the drift counts as constant
 constexpr std::size_t most_kept = 48;
 
-// What earlier exchanges show of a line through the last ones: less, as the drift changes.
+// Bounds of an earlier exchange, widened for use at time `now`, because the drift changes.
 OffsetBounds aged(const OffsetBounds& bounds, double now) {
   const double age = now - bounds.at;
   return bounds.widened(change_per_second * age * age / 2);
@@ -51,7 +51,7 @@ bool OffsetHistory::add(const OffsetBounds& bounds) {
     }
   }
   bounds_.push_back(bounds);
-  // Where no line fits to all, the drift has changed.
+  // If no line fits all bounds, the drift has changed, so the oldest bounds go.
   while (bounds_.size() > 1 && (!drifts() || bounds.at - bounds_.front().at > longest_history)) {
     bounds_.erase(bounds_.begin());
   }
@@ -59,7 +59,7 @@ bool OffsetHistory::add(const OffsetBounds& bounds) {
   return true;
 }
 
-// Every second one of the older half: the ends decide about drift and offset.
+// Forgets every second one of the older half. The first and the last bounds determine drift and offset.
 void OffsetHistory::forget_some() {
   std::vector<OffsetBounds> kept;
   for (std::size_t i = 0; i < bounds_.size(); ++i) {
@@ -68,8 +68,8 @@ void OffsetHistory::forget_some() {
   bounds_ = std::move(kept);
 }
 
-// The slopes of lines through all bounds: each pair of bounds limits them, and by Helly's theorem no more
-// than pairs do.
+// The range of slopes of lines that violate no bound, or nothing if there is no such line. Each pair of
+// bounds limits the slope; by Helly's theorem, checking all pairs is enough.
 std::optional<OffsetHistory::Range> OffsetHistory::drifts() const {
   Range range{-largest_drift, largest_drift};
   for (std::size_t i = 0; i < bounds_.size(); ++i) {
@@ -89,9 +89,9 @@ std::optional<OffsetHistory::Range> OffsetHistory::drifts() const {
   return range;
 }
 
-// The values at `time` of lines through all bounds. A line is its value there and its slope; each bound at a
-// distance limits the slope by the value, from above and from below. Where a limit from below meets one from
-// above, the value is at its limit.
+// The range of values at `time` of lines that violate no bound. A line is given by its value at `time` and
+// its slope. Each bound at another time limits the slope from above and from below, depending on the value.
+// The value reaches a limit where a lower and an upper limit of the slope are equal.
 std::optional<OffsetHistory::Range> OffsetHistory::offsets_at(double time) const {
   struct Limit {
     double at_zero, per_offset;  // of the slope: at_zero + per_offset * value
@@ -120,14 +120,14 @@ std::optional<OffsetHistory::Range> OffsetHistory::offsets_at(double time) const
     }
   }
   if (range.least > range.most) {
-    // Rounding, where the bounds leave one line.
+    // The bounds leave only one line, and rounding inverted the range.
     const double middle = (range.least + range.most) / 2;
     return Range{middle, middle};
   }
   return range;
 }
 
-// What is possible at a time is convex over time, so that the error is largest at one of the ends.
+// The width of the possible offsets is a convex function of time, so the error is largest at one of the ends.
 ClockMap OffsetHistory::past_map() const {
   const ClockMap last = later_map();
   if (bounds_.size() < 2) return last;

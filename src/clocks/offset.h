@@ -1,8 +1,8 @@
-// The offset between two clocks, from exchanges. An exchange bounds it, whatever the noise: a message is sent
-// before it is received. Clocks drift by a constant rate over a session, so that the offset is a line in
-// time, and any line that violates no bound is possible. Estimates lie in the middle of what is possible;
-// half of its width is their bound. Sources: SKaMPI (Worsch, Reussner and Augustin, EuroPVM/MPI 2002);
-// hierarchy: Hunold and Carpen-Amarie, CLUSTER 2018.
+// The offset between two clocks, estimated from exchanges of messages. Because a message is sent before it is
+// received, an exchange bounds the offset, whatever the noise. Clocks drift at a constant rate over a
+// session, so the offset is a line over time, and every line that violates no bound is possible. An estimate
+// lies in the middle of the possible range; half of the range is its error bound. Sources: SKaMPI (Worsch,
+// Reussner and Augustin, EuroPVM/MPI 2002); for the hierarchy, Hunold and Carpen-Amarie, CLUSTER 2018.
 #pragma once
 
 #include <limits>
@@ -12,23 +12,24 @@
 
 namespace openimb {
 
-/// What exchanges at one time show: the offset, own clock - other clock, at the time `at` of the own clock.
-/// Seconds.
+/// Bounds, in seconds, of the offset (own clock minus other clock) at the time `at` of the own clock, from
+/// exchanges at about that time.
 struct OffsetBounds {
   double at = 0;
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 
   double width() const { return most - least; }
-  /// An exchange: sent and received by the own clock, the answer's stamps by the other one.
+  /// Narrows the bounds by an exchange. `sent`, `received`: own clock. `other_received`, `other_sent`: other
+  /// clock.
   void include(double sent, double other_received, double other_sent, double received);
-  /// Clocks advance in ticks: two readings differ from the truth by up to a tick each.
+  /// Wider bounds: clocks advance in ticks, so a reading may be wrong by a tick.
   OffsetBounds widened(double ticks) const { return {at, least - ticks, most + ticks}; }
 };
 
-/// Maps times of one clock to times of another one: time - (offset + drift * (time - from)). `bound`: the
-/// largest error up to the time `until`; after that it grows by `growth` per second. All members are times of
-/// the clock that is mapped.
+/// Maps a time of one clock to the time of another clock: time - (offset + drift * (time - from)), in
+/// seconds. `bound`: the largest error up to the time `until`; after that it grows by `growth` per second.
+/// `from` and `until` are times of the mapped clock.
 struct ClockMap {
   double from = 0;
   double offset = 0;
@@ -38,28 +39,30 @@ struct ClockMap {
   double growth = 0;
 
   double operator()(double time) const { return time - (offset + drift * (time - from)); }
-  /// The time that is mapped to `mapped`.
+  /// The time that this map maps to `mapped`.
   double inverse(double mapped) const { return from + (mapped - from + offset) / (1 - drift); }
   double bound_at(double time) const { return bound + growth * (time > until ? time - until : 0); }
-  /// This map, and then `next`.
+  /// The composition: this map, then `next`.
   ClockMap then(const ClockMap& next) const;
 };
 
 /// The bounds of one pair of clocks in the order of time.
 class OffsetHistory {
  public:
-  /// False where they contradict the history: one of the clocks was set. The history then begins with them.
+  /// Adds bounds. Returns false if they contradict the history, because one of the clocks was set; the
+  /// history then starts over with these bounds.
   bool add(const OffsetBounds& bounds);
   bool empty() const { return bounds_.empty(); }
-  /// From the last two times of exchanges: valid between them.
+  /// The map between the last two times of exchanges.
   ClockMap past_map() const;
-  /// From the last exchanges on.
+  /// The map from the last exchanges on.
   ClockMap later_map() const;
 
  private:
   struct Range {
     double least = 0, most = 0;
   };
+  /// Drifts and offsets that violate no bound.
   std::optional<Range> drifts() const;
   std::optional<Range> offsets_at(double time) const;
   void forget_some();

@@ -1,8 +1,8 @@
-// How long before an agreed start the ranks agree on it. It follows how long agreeing takes while all ranks
-// have their CPUs: it grows by half when a rank was late, up to a limit, as waiting longer does not help a
-// rank whose CPU is taken away; it shrinks, after a while without one, to twice the usual time. A slack
-// without that floor would make ranks late by itself. Source: mpix-harmonize (Schuchart, Hunold and Bosilca,
-// EuroMPI 2023).
+// The slack: seconds from the arrival of the last rank to the agreed start. It adapts to the usual time that
+// an agreement takes. It grows by half when a rank was late, up to a limit, because more slack does not help
+// a rank that lost its CPU. After some repetitions without a late rank it shrinks, but not below twice the
+// usual time, because less slack would itself make ranks late. Source: mpix-harmonize (Schuchart, Hunold and
+// Bosilca, EuroMPI 2023).
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,9 @@ namespace openimb {
 class Slack {
  public:
   double seconds() const { return seconds_; }
-  /// After each agreement, equal on all ranks: how long it took from the arrival of the last rank on, and
-  /// whether any rank was late for the start before.
+  /// To be called after each agreement, with equal arguments on all ranks. `needed`: seconds that the
+  /// previous agreement took after the arrival of the last rank. `late`: whether any rank was late for the
+  /// previous start.
   void observe(double needed, bool late) {
     constexpr double shortest = 0.5e-6, least = 2, most = 8, growth = 1.5, shrinking = 0.9;
     constexpr int patience = 16;
@@ -29,7 +30,7 @@ class Slack {
   }
 
  private:
-  // The time below which a fifth of them lie: disturbances make it longer, nothing makes it shorter.
+  // Tracks a low quantile (about a fifth) of the times, because disturbances only make them longer.
   void follow(double needed) {
     constexpr double up = 1.05, down = 0.8;
     if (usual_ <= 0) {

@@ -17,7 +17,7 @@ constexpr double nanosecond = 1e-9;
 
 void wait_until(double until, double (*now)()) {
   for (double left = until - now(); left > 0; left = until - now()) {
-    // Less than a nanosecond would be no sleep; readings may advance in ticks.
+    // A sleep shorter than a nanosecond would not advance the clock, whose readings may advance in ticks.
     system::pause_for(std::max(left, nanosecond) + nanosecond / 2);
   }
 }

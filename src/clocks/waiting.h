@@ -3,12 +3,12 @@
 
 namespace openimb {
 
-/// Returns as soon as `now` has reached `until`: it polls the clock, and sleeps on simulated ranks, whose
-/// clock stands still meanwhile.
+/// Returns as soon as `now` has reached `until`, in seconds. It polls the clock; on simulated ranks it
+/// sleeps, because their clock does not advance during polling.
 void wait_until(double until, double (*now)());
 
-/// The step in which a clock advances, or the time of reading it where that is longer. MPI_Wtick is wrong in
-/// some MPIs.
+/// The seconds by which a clock advances, or the time of a reading if that is longer. It is measured because
+/// MPI_Wtick is wrong in some MPIs.
 double measured_tick(double (*now)());
 
 }  // namespace openimb

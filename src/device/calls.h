@@ -1,4 +1,4 @@
-// Functions of a loaded driver, and its errors as text. For this folder only.
+// Loads a driver, looks up its functions and converts its errors to text. For this folder only.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace openimb {
 
-/// Candidates for a library's name, in order of preference.
+/// Possible names of a library, in order of preference.
 using LibraryNames = std::span<const char* const>;
 
-/// Throws DeviceError.
+/// Loads the first library that exists. Throws DeviceError.
 system::Library load_driver(LibraryNames names);
 
-/// Throws DeviceError where the library lacks it.
+/// Sets `function` to the library's function `name`. Throws DeviceError if the library does not have it.
 template <class Function>
 void look_up(const system::Library& library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(library.find(name));
@@ -24,7 +24,8 @@ void look_up(const system::Library& library, const char* name, Function*& functi
   }
 }
 
-/// "cuMemAlloc: out of memory (2)". `text`: of the driver, or null. `name`: the documented name of the call.
+/// Makes an error such as "cuMemAlloc: out of memory (2)". `name`: documented name of the call. `text`: the
+/// driver's description of the error, or null.
 DeviceError error_of_call(const char* name, const char* text, int code);
 
 }  // namespace openimb

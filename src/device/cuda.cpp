@@ -1,4 +1,4 @@
-// NVIDIA's GPUs.
+// NVIDIA's GPUs, through the CUDA Driver API.
 #include <array>
 #include <cstdint>
 #include <new>
@@ -54,8 +54,9 @@ namespace {
 
 constexpr unsigned threads = 256;
 
-// Runs on all GPUs since the first Maxwell, with drivers since CUDA 11. A unit is 8 dependent multiply-adds,
-// some 20 ns. x -> x / 2 + 1 stays finite, and the stored value depends on all of them.
+// The kernel runs on all GPUs since the first Maxwell, with drivers since CUDA 11. A unit is 8 dependent
+// multiply-adds, which take some 20 ns. x -> x / 2 + 1 stays finite, and the stored value depends on every
+// step.
 constexpr const char* kernel_name = "openimb_load";
 constexpr const char* kernel_ptx = R"(.version 6.0
 .target sm_50
@@ -100,11 +101,11 @@ DONE:
 }
 )";
 
-/// A block of threads on each multiprocessor, which leaves room for the kernels of an MPI. The device's
-/// context must be current, also when it is destroyed.
+/// A kernel with one block of threads per multiprocessor, which leaves room for kernels of the MPI. The
+/// device's context must be current during all calls, including the destructor.
 class LoadKernel {
  public:
-  /// Compiles it. Throws DeviceError, and std::bad_alloc.
+  /// Compiles the kernel. Throws DeviceError or std::bad_alloc.
   LoadKernel(const Calls& calls, Handle device);
   LoadKernel(const LoadKernel&) = delete;
   LoadKernel& operator=(const LoadKernel&) = delete;
@@ -122,7 +123,7 @@ class LoadKernel {
   Module* module_ = nullptr;
   Function* function_ = nullptr;
   Stream* stream_ = nullptr;
-  Address results_ = 0;  ///< results of the threads: one for each in a block
+  Address results_ = 0;  ///< array with a result for each thread of a block
   unsigned blocks_ = 1;
 };
 
@@ -153,7 +154,7 @@ void LoadKernel::free_resources() noexcept {
   if (module_ != nullptr) calls_.unload_module(module_);
 }
 
-// Parameters are copied before the call returns.
+// The driver copies the parameters before the call returns.
 void LoadKernel::start(std::int64_t units) {
   void* parameters[] = {&units, &results_};
   calls_.require(calls_.launch(function_, blocks_, 1, 1, threads, 1, 1, 0, stream_, parameters, nullptr),
@@ -199,7 +200,7 @@ class PrimaryContext {
   cuda::Context* context_ = nullptr;
 };
 
-// The number 12080 is version 12.8.
+// The driver's version as text: the number 12080 is version 12.8.
 std::string driver_version(const Calls& calls) {
   int version = 0;
   calls.require(calls.driver_version(&version), "cuDriverGetVersion");
@@ -242,7 +243,7 @@ class CudaDevice final : public Device {
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
   ~CudaDevice() override {
-    context_.make_current();  // any thread may be the last one
+    context_.make_current();  // any thread may call the destructor
     load_.reset();
   }
 
@@ -290,7 +291,7 @@ std::byte* CudaDevice::allocate(DeviceMemory kind, std::int64_t bytes) {
   return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(address));
 }
 
-// An error here is an earlier error of the device, which the next call that can throw reports.
+// Ignores errors: an error here comes from an earlier call, and the next call that can throw reports it.
 void CudaDevice::deallocate(DeviceMemory kind, std::byte* address) noexcept {
   if (kind == DeviceMemory::pinned) {
     calls_.free_host(address);
@@ -299,7 +300,7 @@ void CudaDevice::deallocate(DeviceMemory kind, std::byte* address) noexcept {
   }
 }
 
-// The driver's call may return before the last bytes are copied.
+// Waits, because the driver's call may return before the last bytes are copied.
 void CudaDevice::copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) {
   calls_.require(calls_.copy_in(reinterpret_cast<std::uintptr_t>(to), from, static_cast<std::size_t>(bytes)),
                  "cuMemcpyHtoD");

@@ -1,5 +1,5 @@
-// The functions of CUDA's driver that are used. For this folder only. Source: CUDA Driver API, reference
-// manual; 64-bit systems have one convention for all calls.
+// The functions of CUDA's driver that the suite calls. On 64-bit systems, all of them have the C calling
+// convention. For this folder only. Source: CUDA Driver API, reference manual.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ constexpr unsigned attach_global = 1;  // CUmemAttach_flags
 constexpr unsigned non_blocking = 1;   // CUstream_flags
 
 struct Calls {
-  /// Throws DeviceError, also where the driver cannot be initialized.
+  /// Loads and initializes the driver. Throws DeviceError.
   explicit Calls(LibraryNames names);
 
-  /// Throws DeviceError where `code` is one.
+  /// Throws DeviceError if `code`, returned by the call `name`, is an error.
   void require(int code, const char* name) const {
     if (code != success) throw error(code, name);
   }

@@ -1,4 +1,4 @@
-// The names of the libraries, on Linux and on Windows.
+// The names of the drivers' libraries on Linux and on Windows.
 #include "device/driver.h"
 #include "device/vendors.h"
 #include "system/library.h"

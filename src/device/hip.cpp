@@ -1,4 +1,5 @@
-// AMD's GPUs. Source: HIP Runtime API, reference manual. They have no load, which is PTX.
+// AMD's GPUs, through the HIP Runtime API. They cannot run the load, which is written in PTX. Source: HIP
+// Runtime API, reference manual.
 #include <array>
 #include <new>
 
@@ -18,10 +19,10 @@ constexpr unsigned attach_global = 1;      // hipMemAttachGlobal
 constexpr unsigned pinned_by_default = 0;  // hipHostMallocDefault
 
 struct Calls {
-  /// Throws DeviceError, also where the runtime cannot be initialized.
+  /// Loads and initializes the runtime. Throws DeviceError.
   explicit Calls(LibraryNames names);
 
-  /// Throws DeviceError where `code` is one.
+  /// Throws DeviceError if `code`, returned by the call `name`, is an error.
   void require(int code, const char* name) const {
     if (code != success) throw error_of_call(name, error_string(code), code);
   }
@@ -67,7 +68,8 @@ Calls::Calls(LibraryNames names) {
 
 }  // namespace hip
 
-// The number 60342134 is version 6.3.42134; releases before ROCm 5 have small numbers without parts.
+// The driver's version as text: the number 60342134 is version 6.3.42134. Releases before ROCm 5 have small
+// numbers without parts.
 std::string driver_version(const hip::Calls& calls) {
   constexpr int major = 10'000'000, minor = 100'000;
   int version = 0;
@@ -156,7 +158,7 @@ std::byte* HipDevice::allocate(DeviceMemory kind, std::int64_t bytes) {
   return static_cast<std::byte*>(address);
 }
 
-// An error here is an earlier error of the device, which the next call that can throw reports.
+// Ignores errors: an error here comes from an earlier call, and the next call that can throw reports it.
 void HipDevice::deallocate(DeviceMemory kind, std::byte* address) noexcept {
   if (kind == DeviceMemory::pinned) {
     calls_.free_host(address);

@@ -1,5 +1,5 @@
-// GPUs through one vendor's driver, from a library with one of `names`: devices.cpp passes the real names,
-// unit tests the names of fakes.
+// Opens GPUs with the driver of one vendor. `names`: possible names of the driver's library. devices.cpp
+// passes the real names, and unit tests pass the names of fakes.
 #pragma once
 
 #include <memory>

@@ -62,8 +62,8 @@ class MpiTable final : public OpenTable {
   MpiProcessGroup group_ranks_;
   const std::unique_ptr<Gate> gate_;  ///< for this rank's group; null without -sync_start clock
   const SumOperation sum_;
-  const Neighborhood
-      neighborhood_;  ///< computed once, because drawing a random graph takes as long as a sample
+  /// Computed once, because drawing a random graph takes as long as a sample.
+  const Neighborhood neighborhood_;
   std::optional<Failure> failure_;
   std::vector<Shared> thread_comms_;  ///< for threads 1, 2, ...; empty if threads share a communicator
   Capacity part_;                     ///< bytes from one thread's part of the buffers to the next

@@ -38,7 +38,8 @@ class Allocation {
   std::byte* address_;
 };
 
-// The driver also writes and reads managed memory: pages that the processor touches move to the host.
+// Memory of the driver. The driver also copies to and from managed memory, because pages that the CPU touches
+// would move to the host.
 class GpuMemory : public Memory {
  public:
   GpuMemory(MemoryKind kind, std::byte* address, std::int64_t bytes, Device& device)
@@ -80,8 +81,8 @@ class OwnedGpuMemory final : private Allocation, public GpuMemory {
 
 }  // namespace
 
-// Drivers align to at least some hundred bytes, usually to a page. Only where that does not suffice, a larger
-// block is allocated and its first bytes stay unused.
+// Drivers align to at least some hundred bytes, usually to a page. If that is not enough, this allocates a
+// larger block and leaves its first bytes unused.
 std::unique_ptr<Memory> allocate_on_device(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
                                            Device& device) {
   const DeviceMemory device_memory = device_kind(kind);

@@ -1,4 +1,4 @@
-// Memory on a GPU, or allocated by its driver.
+// Memory that a GPU's driver allocates: on the GPU, managed, or pinned on the host.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// As allocate_memory() and adopt_memory(), of kinds other than host.
+/// allocate_memory() and adopt_memory() for all kinds except host.
 std::unique_ptr<Memory> allocate_on_device(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
                                            Device& device);
 std::unique_ptr<Memory> adopt_on_device(MemoryKind kind, std::byte* address, std::int64_t bytes,

@@ -1,4 +1,4 @@
-// The memory of this process. gpu.cpp has the memory of a GPU.
+// Memory of this process. gpu.cpp has memory of GPU drivers.
 #include <algorithm>
 #include <cstring>
 #include <new>

@@ -1,5 +1,5 @@
-// Memory of message buffers. Only a Memory and MPI access what its address points to: contents are composed
-// and compared as images in ordinary memory.
+// Memory of message buffers. Only MPI and the Memory itself access the bytes at its address. The engine
+// composes and compares contents as images in ordinary memory.
 #pragma once
 
 #include <cstddef>
@@ -13,32 +13,34 @@ namespace openimb {
 
 class Device;
 
-/// To which messages are aligned, whatever the pages of the machine are.
+/// Alignment of buffers, in bytes. It does not depend on the machine's page size.
 inline constexpr std::int64_t page_bytes = 4096;
 
 class Memory {
  public:
   virtual ~Memory() = default;
   virtual MemoryKind kind() const = 0;
-  /// For MPI calls; never to be dereferenced.
+  /// The address for MPI calls. It must not be dereferenced: the memory may be on a GPU.
   virtual std::byte* address() const = 0;
   virtual std::int64_t bytes() const = 0;
-  /// Copies an image to, or from, the bytes that begin at `at`. at + image.size() must not exceed bytes().
+  /// Copy an image to (`write`) or from (`read`) the bytes that begin at `at`. at + image.size() must not
+  /// exceed bytes().
   virtual void write(std::int64_t at, std::span<const std::byte> image) = 0;
   virtual void read(std::int64_t at, std::span<std::byte> image) const = 0;
 };
 
-/// Aligned to a page and to `alignment`, a power of two. `device`: required for every kind except host; it
-/// outlives the memory. Throws std::bad_alloc, or DeviceError.
+/// Allocates memory that is aligned to page_bytes and to `alignment`, a power of two. `device`: required for
+/// every kind except host; it must outlive the memory. Throws std::bad_alloc or DeviceError.
 std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment = 1,
                                         Device* device = nullptr);
 
-/// Memory that outlives the result: what MPI allocated for a window, or a part of other memory.
+/// Wraps memory that somebody else owns: memory that MPI allocated for a window, or a part of other memory.
+/// It must outlive the result.
 std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes,
                                      Device* device = nullptr);
 
-/// Copies by loads and stores of the processor: the operation that benchmarks of shared memory time. The
-/// ranges must not overlap.
+/// Copies with loads and stores of the CPU. Benchmarks of shared memory time this. The ranges must not
+/// overlap.
 void copy_on_cpu(void* to, const void* from, std::int64_t bytes);
 
 }  // namespace openimb

@@ -51,8 +51,8 @@ struct FabricOptions {
   bool matrix = false;  ///< the text has a line for each pair
   /// -pair_timeout: a rank that does not answer for so long is lost; 0: no limit.
   double timeout_seconds = 30;
-  std::uint64_t seed =
-      default_seed;  ///< for the order of rounds; with RoundKind::some, also for their choice
+  /// Seed for the order of rounds; with RoundKind::some, also for their choice.
+  std::uint64_t seed = default_seed;
   std::vector<EndpointPairs> listed;  ///< -pairs_file
   std::vector<int> ranks = {};    ///< world rank of each endpoint, ascending; set after all ranks have sent
                                   ///< where they run

@@ -24,8 +24,8 @@ namespace {
 
 constexpr int unknown = -1;
 
-/// The CPUs on which one rank may run, and their socket, NUMA node and core, where all have the same; else
-/// unknown.
+/// The CPUs on which one rank may run. `socket`, `numa`, `core`: where these CPUs are, or `unknown` if they
+/// differ.
 struct RankSite {
   std::string host;
   int socket = unknown, numa = unknown, core = unknown;
@@ -55,7 +55,7 @@ RankSite site_in(const std::string& text) {
           .cpus = system::cpus_in(words[4])};
 }
 
-// Ranks with the same key are one endpoint. Empty: the rank may run on several.
+// Ranks with the same key belong to one endpoint. The key is empty if the rank may run on several endpoints.
 std::string key_of(const RankSite& site, EndpointKind kind, int rank) {
   const auto on_host = [&](int number) {
     return number == unknown ? "" : site.host + separator + std::to_string(number);
@@ -79,7 +79,7 @@ std::optional<int> known_number(int number) {
   return number == unknown ? std::nullopt : std::optional(number);
 }
 
-/// The first rank of each endpoint, or why they cannot be used.
+/// The endpoints, each with its first rank, or the reason why they cannot be used.
 struct Choice {
   std::vector<EndpointFacts> endpoints;
   std::string error;
@@ -110,7 +110,7 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
   return choice;
 }
 
-// The first rank of each endpoint's host.
+// For each endpoint, the first rank on its host.
 std::vector<int> readers_of(const std::vector<std::string>& sites,
                             const std::vector<EndpointFacts>& endpoints) {
   std::map<std::string, int> first;
@@ -122,7 +122,7 @@ std::vector<int> readers_of(const std::vector<std::string>& sites,
   return readers;
 }
 
-// Why the requested rounds need more endpoints; empty where they do not.
+// The reason why the requested rounds need more endpoints, or an empty text.
 std::string rounds_error(const FabricOptions& fabric) {
   const int endpoints = static_cast<int>(fabric.ranks.size());
   const std::string there_are = "; there are " + std::to_string(endpoints) + " endpoints: ";

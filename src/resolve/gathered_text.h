@@ -1,4 +1,4 @@
-// Texts that ranks send each other: lists in one text, and the first error message.
+// Texts that ranks send each other: lists of words joined into one text, and error messages.
 #pragma once
 
 #include <span>
@@ -11,7 +11,8 @@
 
 namespace openimb {
 
-/// Separates the texts: it occurs in no argument, no text file, and no name of a host, an interface or a GPU.
+/// Ends each word of a joined text. It occurs in no argument, no text file, and no name of a host, an
+/// interface or a GPU.
 inline constexpr char separator = '\0';
 
 inline std::string joined(std::span<const std::string> words) {
@@ -25,7 +26,8 @@ inline std::vector<std::string> words_in(std::string_view text) {
   return {words.begin(), words.end() - 1};
 }
 
-/// The first message of any rank that has one, on all ranks; empty where none has. Collective.
+/// Returns, on all ranks, the message of the first rank whose message is not empty, or an empty text.
+/// Collective.
 inline std::string first_message(ProcessGroup& world, std::string mine) {
   for (const std::string& message : world.gather(mine)) {
     if (mine.empty()) mine = message;

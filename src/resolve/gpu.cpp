@@ -29,7 +29,8 @@ std::optional<GpuApi> named_api(const MemoryChoice& memory) {
   return send ? send : api_of(memory.receive);
 }
 
-/// The API that rank 0 finds a driver and a GPU for, CUDA before ROCm; or why there is none.
+/// The API for which rank 0 finds a driver and a GPU, or the reason why there is none. CUDA comes before
+/// ROCm.
 struct ApiChoice {
   std::optional<GpuApi> api;
   std::string why;
@@ -50,7 +51,7 @@ ApiChoice find_api() {
 
 GpuApi choose_api(ProcessGroup& world, MemoryChoice& memory) {
   std::optional<GpuApi> api = named_api(memory);
-  if (!api && !memory.any_api) api = GpuApi::cuda;  // a load alone, which ROCm does not have
+  if (!api && !memory.any_api) api = GpuApi::cuda;  // only -load device, which needs CUDA
   if (api) return *api;
   const ApiChoice mine = world.rank() == 0 ? find_api() : ApiChoice{};
   const std::string why = world.broadcast(mine.why);
@@ -80,7 +81,8 @@ int index_of(int world_rank, int host_rank, const MemoryChoice& memory, int devi
                     (devices == 1 ? "; give 0" : "; give a number from 0 to " + std::to_string(devices - 1)));
 }
 
-// Without concurrent access, the host must leave all managed memory alone while a kernel runs.
+// Throws DeviceError if the GPU cannot serve the chosen managed memory. Without concurrent access, the host
+// must not access managed memory while a kernel runs.
 void require_managed(const Device& device, const MemoryChoice& memory) {
   if (!memory.is_managed()) return;
   const std::string gpu = device.facts().name;
@@ -115,7 +117,7 @@ std::unique_ptr<Device> open(MpiProcessGroup& world, const MemoryChoice& memory,
   return device;
 }
 
-// One text per rank, as all_gpus() reads it.
+// The GPU of this rank as a text for all_gpus().
 std::string text_of(const DeviceFacts& facts) {
   const std::string api = name_of(facts.api);
   return joined(std::array{system::host_name(), std::to_string(facts.index), facts.name, api, facts.driver,
@@ -152,8 +154,8 @@ std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
   return all;
 }
 
-// Pinned memory needs no support, as it is the host's. Managed memory does: transports that bypass the CPU
-// cannot follow its pages.
+// Throws UsageError if the MPI does not support the chosen memory. Pinned memory is host memory and needs no
+// support. Managed memory needs it, because transports that bypass the CPU cannot follow its pages.
 GpuSupport require_support(ProcessGroup& world, GpuApi api, Options& options) {
   MemoryChoice& memory = options.memory;
   const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
@@ -174,7 +176,7 @@ GpuSupport require_support(ProcessGroup& world, GpuApi api, Options& options) {
   return mine;
 }
 
-// Without NVIDIA's MPS, processes use a GPU one after the other.
+// Without NVIDIA's MPS, the kernels of several processes run one after another.
 void warn_of_shared_gpus(const std::vector<GpuFacts>& all, Options& options) {
   for (const GpuFacts& gpu : all) {
     if (options.memory.load != LoadPlace::device || gpu.ranks.size() < 2) continue;

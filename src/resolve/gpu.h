@@ -1,4 +1,4 @@
-// The GPU of each rank: which one, whether it can be used, and whether the MPI supports its memory.
+// Chooses and opens the GPU of each rank, and checks that the MPI supports its memory.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 namespace openimb {
 
+/// The GPU of this rank, and facts about all GPUs.
 struct Gpu {
   std::unique_ptr<Device> device;  ///< null: no GPU is used
   std::vector<GpuFacts> all = {};  ///< all GPUs of the launch, at rank 0
@@ -20,8 +21,8 @@ struct Gpu {
   std::int64_t cache_bytes() const { return device ? device->facts().l2_bytes : 0; }
 };
 
-/// Opens the GPU that -memory, -gpu and -load require, and decides what they leave open. Collective. Throws
-/// UsageError on all ranks or on none.
+/// Opens the GPU that -memory, -gpu and -load require, and fills in what these options leave open.
+/// Collective. Throws UsageError on all ranks or on none.
 Gpu open_gpu(MpiProcessGroup& world, Options& options);
 
 }  // namespace openimb

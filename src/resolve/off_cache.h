@@ -1,4 +1,4 @@
-// -off_cache: the cache that messages must not be in.
+// -off_cache: the size of the cache that must not hold messages.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace openimb {
 
-/// -off_cache with values that were not given filled in: from -set CACHE_SIZE, or the largest cache of any
-/// rank's machine, including GPUs (`gpu_cache` bytes) with buffers on them.
+/// Returns -off_cache with the missing values filled in: from -set CACHE_SIZE and CACHE_LINE_SIZE, or else
+/// from the largest cache of any rank's host and, if buffers are on GPUs, of its GPU (`gpu_cache` bytes).
+/// Collective. Throws UsageError on all ranks if the size is unknown.
 std::optional<OffCache> known_off_cache(ProcessGroup& world, const Options& options, std::int64_t gpu_cache);
 
 }  // namespace openimb

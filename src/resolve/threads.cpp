@@ -15,8 +15,8 @@ namespace openimb {
 
 namespace {
 
-// OMP_NUM_THREADS of rank 0, as launchers may set it on one host only. The first number of a list applies to
-// the outermost level.
+// OMP_NUM_THREADS of rank 0, because launchers may set the variable on one host only; 1 if it is not set. The
+// first number of a list applies to the outermost level of parallelism.
 int environment_threads(ProcessGroup& world) {
   const char* const mine = world.rank() == 0 ? std::getenv("OMP_NUM_THREADS") : nullptr;
   const std::string text = world.broadcast(mine != nullptr ? mine : "");
@@ -48,7 +48,7 @@ void require_comms(const Component& component, const Options& options) {
   }
 }
 
-// For partitioned messages, whose parts a team marks.
+// Throws UsageError unless the threads of a team may all call MPI_Pready at the same time.
 void require_calls_at_once(const Options& options) {
   if (options.thread_level == ThreadLevel::multiple) return;
   throw UsageError("-threads " + std::to_string(options.threads.count) +
@@ -104,7 +104,7 @@ std::unique_ptr<ThreadTeam> make_team(MpiProcessGroup& world, const Options& opt
   int first = 0;
   if (threads.pinned) {
     cpus = system::usable_cpus();
-    // Processes of a host that may use the same CPUs divide them among themselves.
+    // Processes of a host that may use the same CPUs share them out.
     const Communicator host_comm = world.communicator().split_by_host();
     MpiProcessGroup host(host_comm);
     const std::string mine = system::cpu_list(cpus);

@@ -1,4 +1,4 @@
-// The threads of a launch: their number, the thread level that they need, their CPUs.
+// The threads of a launch: chooses their number, checks the thread level of MPI, and binds them to CPUs.
 #pragma once
 
 #include <memory>
@@ -16,18 +16,19 @@ namespace openimb {
 /// The thread level that MPI grants to every rank.
 struct GrantedLevel {
   ThreadLevel level = ThreadLevel::single;
-  std::string place = {};  ///< " on rank 1" where other ranks have more
+  std::string place = {};  ///< " on rank 1" if other ranks have a higher level; otherwise empty
 };
 
-/// Collective.
+/// The lowest of the levels that ranks have. `mine`: the level of this rank. Collective.
 GrantedLevel granted_to_all(ProcessGroup& world, ThreadLevel mine);
 
-/// Fills in Options::threads.count. Throws UsageError on all ranks.
+/// Fills in Options::threads.count. Collective. Throws UsageError on all ranks if the threads are not
+/// possible.
 void resolve_threads(const Component& component, ProcessGroup& world, const GrantedLevel& granted,
                      Options& options);
 
-/// Starts the team of -threads, bound to CPUs with -pin_threads. `device`: null, or the GPU of all threads.
-/// Throws UsageError on all ranks.
+/// Starts the team of -threads; with -pin_threads its threads are bound to CPUs. `device`: null, or the GPU
+/// of all threads. Collective. Throws UsageError on all ranks if threads cannot be bound.
 std::unique_ptr<ThreadTeam> make_team(MpiProcessGroup& world, const Options& options, Device* device);
 
 }  // namespace openimb

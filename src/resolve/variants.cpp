@@ -23,7 +23,7 @@ std::unique_ptr<ControlVariables> try_variants(ProcessGroup& world, Options& opt
   }
   why = first_message(world, why);
   if (!why.empty()) throw UsageError("-alternate: " + why);
-  // A variable may have no effect on some hosts only.
+  // Collects the warnings of all ranks, because a variable may lack an effect on some hosts only.
   std::vector<std::string>& known = options.warnings;
   for (const std::string& rank_warnings : world.gather(joined(variables->warnings()))) {
     for (const std::string& warning : words_in(rank_warnings)) {

@@ -1,4 +1,4 @@
-// -alternate: the control variables of the MPI library.
+// -alternate: the control variables of the MPI library (MPI_T).
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace openimb {
 
-/// The variables that -alternate sets, each of which was tried; null without it. Adds warnings to the
-/// options. Throws UsageError on all ranks or on none.
+/// Returns the variables that -alternate sets, after trying each of them; null without -alternate. Adds
+/// warnings to the options. Collective. Throws UsageError on all ranks or on none.
 std::unique_ptr<ControlVariables> try_variants(ProcessGroup& world, Options& options);
 
 }  // namespace openimb
