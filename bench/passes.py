@@ -6,7 +6,7 @@
 On two ranks bound to a core each, interleaved launches of three kinds: classic; classic with so many repetitions that it
 takes about as long as one in passes (rows are still one burst); in passes. The spread of a row is (largest - least) /
 median over launches, over all of them and over each three in a row; shown are the median over rows and the 90th
-percentile. A launch in passes whose fastest state is not the one that is usual among them (imb.compare.usual) is named and counted,
+percentile. A launch in passes whose fastest state is not the one that is usual among them (imb.compare.dominant_state) is named and counted,
 not judged; the others are compared by the figures of their fastest states, and by those of the state that most of them saw.
 
 Then the share of the time that measures, that of probes and counters, how often a launch's 95 % interval holds the
@@ -35,7 +35,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
 import scipy.stats
-from imb.compare.usual import split
+from imb.compare.dominant_state import split
 from imb.runner.interleave import Conductor
 
 TOP = Path(__file__).resolve().parent.parent
@@ -126,7 +126,7 @@ def spreads(launches: list[Launch]) -> str:
 
 
 def usual(launches: list[Launch]) -> list[Launch]:
-    """Those whose fastest state is the one that is usual on this machine (imb.compare.usual); all where that cannot be told."""
+    """Those whose fastest state is the one that is usual on this machine (imb.compare.dominant_state); all where that cannot be told."""
     known = [(one, one.reference) for one in launches if one.reference]
     is_usual, _ = split(np.log([reference for _, reference in known]))
     return [one for (one, _), is_it in zip(known, is_usual, strict=True) if is_it] or launches

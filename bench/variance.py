@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from imb.compare import usual
+from imb.compare import dominant_state
 from imb.compare.variance import NAMES, Name, parts_of
 from imb.model.observations import Launch, Side, key_of
 from imb.model.records import End, MachineState, Passes, Rank, Result, Run
@@ -196,7 +196,7 @@ def usual_rates(
         away = np.zeros(count, dtype=bool)
         away[random.choice(count, max(count // 5, 1), replace=False)] = ratio > 1
         logs = np.log(PROBE) + scatter * noise + np.log(ratio) * away
-        _, named = usual.split(logs)
+        _, named = dominant_state.split(logs)
         away_named += int((named & away).sum())
         usual_named += int((named & ~away).sum())
         away_all += int(away.sum())

@@ -93,7 +93,7 @@ print(record.imbalance, results_of_records([("a", record)]).column("imbalance")[
 """
 COMPARED = """
 import msgspec
-from imb.compare.condition_diff import differences, unknown, values_of
+from imb.compare.condition_diff import differences, unknown_conditions, values_of
 from imb.model.observations import Launch, Side
 from imb.model.records import Run
 from imb.mpi.host_conditions import gather
@@ -102,7 +102,7 @@ def side(value):
     facts = {"conditions": stored | {"huge_pages": value}}
     return Side(name="", launches=[Launch(name="", run=Run(), facts=facts, rows={}, failures={})])
 always, never = side("[always] never"), side("always [never]")
-for found in (stored["huge_pages"], differences(always, never), unknown(*values_of(always, side(None)))):
+for found in (stored["huge_pages"], differences(always, never), unknown_conditions(*values_of(always, side(None)))):
     print(msgspec.json.encode(found).decode())
 """
 

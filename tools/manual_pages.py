@@ -152,13 +152,13 @@ def suite_page(full_help: str) -> str:
 
 
 def parameters(command: Any, context: Any) -> Iterator[str]:
-    from imb.cli.help import short
+    from imb.cli.help import shorten_help
 
     for each in command.params:
         record = each.get_help_record(context)
         if record is not None and "--help" not in each.opts:
             name = record[0] if each.param_type_name == "option" else record[0].partition(" <")[0]
-            yield item(escaped(name), filled(short(record[1])))
+            yield item(escaped(name), filled(shorten_help(record[1])))
 
 
 def described(command: Any) -> Iterator[str]:

@@ -92,7 +92,7 @@ class Scratch:
         with patch.dict(os.environ, {"XDG_CACHE_HOME": str(self.cache)}):
             for key, prefix in _mpis().items():
                 programs = TOP / "build" / key / "bin"
-                if not build.has(programs, build.all_components()):
+                if not build.has_programs(programs, build.all_components()):
                     sys.exit(f"not all programs are in {programs}; `make build MPI={key}` builds them")
                 place = build.build_folder(build.build_key(installations.find(str(prefix))))
                 place.parent.mkdir(parents=True)
@@ -151,14 +151,14 @@ class Scratch:
 
     def is_measured(self, name: str) -> bool:
         """Whether all launches of a session were; a run alone may be interrupted."""
-        from imb.runner.session import done
+        from imb.runner.session import finished_launches
         from imb.runner.stored_sessions import find_session
         from imb.store.store import Archive
 
         if not (self.archive / "sessions" / name).exists():
             return True
         plan = find_session(Archive(self.archive), name)
-        over = done(Archive(self.archive), plan)
+        over = finished_launches(Archive(self.archive), plan)
         return len(over) == len(plan.items) and all(one.outcome == "measured" for one in over.values())
 
 

@@ -227,13 +227,13 @@ class Recording:
         from imb.report.run_tables import print_tables
         from imb.report.terminal import say
         from imb.runner.experiment import SessionEnd
-        from imb.runner.session import done
+        from imb.runner.session import finished_launches
         from imb.runner.stored_sessions import find_session
         from imb.store.store import Archive
 
         archive = Archive()
         plan = find_session(archive, session, force_owner=True)
-        over = list(done(archive, plan).values())
+        over = list(finished_launches(archive, plan).values())
         with _captured() as text:
             if len(plan.items) == 1:
                 print_tables(archive.run(over[0].run).records(), failures=False)

@@ -341,7 +341,7 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
         on_path = shutil.which("mpicxx")
         if not on_path:
             return find_wrapper("mpich")
-        first = compiler_wrappers.followed(Path(on_path))
+        first = compiler_wrappers.follow_links(Path(on_path))
         downloaded = (name for name in DOWNLOADED if first.is_relative_to(ENV / "mpi" / name))
         return next(downloaded, ""), first
     if (name := choice.removeprefix(PYPI)) in DOWNLOADED:
@@ -367,7 +367,7 @@ def find_wrapper(choice: str) -> tuple[str, Path]:
             f"MPI={choice} is unknown; give openmpi, mpich or impi,"
             " a folder with bin/mpicxx, or a C++ wrapper such as mpicxx.mpich"
         )
-    return "", compiler_wrappers.followed(Path(path))
+    return "", compiler_wrappers.follow_links(Path(path))
 
 
 def has_headers_of(choice: str, wrapper: Path) -> bool:
@@ -389,7 +389,7 @@ def of_path(choice: str) -> Mpi | None:
     names = (*compiler_wrappers.WRAPPERS, f"mpicxx.{choice}")
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
     found = (Path(folder, name) for folder in folders for name in names)
-    usable = (compiler_wrappers.followed(path) for path in found if os.access(path, os.X_OK))
+    usable = (compiler_wrappers.follow_links(path) for path in found if os.access(path, os.X_OK))
     for wrapper in dict.fromkeys(usable):
         if has_headers_of(choice, wrapper):
             try:
@@ -487,7 +487,7 @@ def set_up_wrapper(choice: str) -> Mpi:
     except LookupError as error:
         words = "to start the program in another way, build it with"
         raise SetupError(f"{error}; {words} `make CXX={wrapper}`") from None
-    known, version = mpis.launched_by(output_of([str(launcher), "--version"]))
+    known, version = mpis.launcher_identity(output_of([str(launcher), "--version"]))
     env = known.environment(str(wrapper.parent.parent))
     compiler = compiler_of(wrapper, env)
     if known.key == "smpi":

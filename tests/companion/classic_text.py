@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import PARTS, QUANTILES, End, Failure, Record, Result, Run
-from imb.model.units import NOT_KNOWN, counted
+from imb.model.units import NOT_KNOWN, count_of
 from imb.readers.table import CELL
 from imb.report.pass_notes import notes_on_passes, row_place
 
@@ -173,7 +173,7 @@ def _in_flight_note(row: Result, run: Run) -> str | None:
     most, window = run.option("mem", float), run.option("window_size", int)
     limit = f" {most:.6g}" if most else ""
     return (
-        f"# note: {row.bytes or 0} B: {counted(row.in_flight, 'message')} in flight instead of "
+        f"# note: {row.bytes or 0} B: {count_of(row.in_flight, 'message')} in flight instead of "
         f"{window or 'more'}, which exceed -mem{limit}"
     )
 
@@ -255,7 +255,7 @@ def _failures(failures: list[Failure]) -> Iterator[str]:
 def _ending(end: End) -> str:
     if end.state == "complete":
         nouns = ((end.failed, "failure row"), (end.defects, "wrong byte"))
-        lacking = " and ".join(counted(number, noun) for number, noun in nouns if number)
+        lacking = " and ".join(count_of(number, noun) for number, noun in nouns if number)
         warning = ": do not trust these results" if end.defects else ""
         return (
             f"Finished with {lacking}{warning}\n# " if lacking else ""

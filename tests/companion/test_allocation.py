@@ -83,17 +83,17 @@ def test_ranks_that_share_no_cores_of_an_allocation_are_bound(ranks: int, nodes:
 
 @pytest.mark.slice("startup")
 def test_how_many_ranks_are_offered() -> None:
-    from imb.startup.planning import offered
+    from imb.startup.planning import offered_ranks
 
     bare = Intent(ranks=2)
     each = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_CPUS_ON_NODE": "16"}
-    assert offered(bare, SLURM) == 96 and offered(bare, each) == 48
-    assert offered(Intent(ranks=2, ppn=4), each) == offered(Intent(ranks=2, ppn=4), SLURM) == 12
-    assert offered(Intent(ranks=2, hosts=("a", "b"), ppn=8), SLURM) == 16
-    assert offered(Intent(ranks=2, cpus=(0, 2, 4)), {}) == 3
-    assert offered(bare, {}) >= 1
-    assert offered(bare, {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "2"}) == 16
-    assert offered(bare, FLUX) == 8
+    assert offered_ranks(bare, SLURM) == 96 and offered_ranks(bare, each) == 48
+    assert offered_ranks(Intent(ranks=2, ppn=4), each) == offered_ranks(Intent(ranks=2, ppn=4), SLURM) == 12
+    assert offered_ranks(Intent(ranks=2, hosts=("a", "b"), ppn=8), SLURM) == 16
+    assert offered_ranks(Intent(ranks=2, cpus=(0, 2, 4)), {}) == 3
+    assert offered_ranks(bare, {}) >= 1
+    assert offered_ranks(bare, {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "2"}) == 16
+    assert offered_ranks(bare, FLUX) == 8
 
 
 def test_how_many_hosts_are_offered() -> None:

@@ -437,7 +437,7 @@ def test_a_check_under_another_mpi_builds_the_component_that_it_needs(
     bin_folder.mkdir(parents=True)
     (bin_folder / "IMB-RMA").touch()
     built = Mock(return_value=tmp_path / "new" / "bin")
-    monkeypatch.setattr("imb.cli.launching.built", built)
+    monkeypatch.setattr("imb.cli.launching.build_programs", built)
     said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")
     assert "no program" not in said.err and built.call_args.args[2] == {"MPI1"}
 

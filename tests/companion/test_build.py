@@ -79,10 +79,10 @@ def test_what_make_builds_is_used(imb: Imb, small: Path, monkeypatch: pytest.Mon
         check=True,
         capture_output=True,
     )
-    place = launching.built(installations.find(mpi.wrapper), None, ["MPI1"])
+    place = launching.build_programs(installations.find(mpi.wrapper), None, ["MPI1"])
     assert said_by(str(place)) == "1\n" and [path.name for path in (make / "bin").iterdir()] == ["IMB-MPI1"]
     (small / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("2"); }\n')
-    newer = launching.built(installations.find(mpi.wrapper), None, ["MPI1"])
+    newer = launching.build_programs(installations.find(mpi.wrapper), None, ["MPI1"])
     assert newer != place and said_by(str(newer)) == "2\n" and said_by(str(place)) == "1\n"
     assert [path.name for path in newer.iterdir()] == ["IMB-MPI1"]
     said = imb("build", "--mpi", mpi.wrapper)  # all of them
@@ -224,7 +224,7 @@ def test_a_name_of_several_mpis_means_one_of_them_for_every_command(
     monkeypatch.setenv("OPENIMB_ENV", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}/one/bin:{tmp_path}/other/bin")
     monkeypatch.setattr("imb.mpi.installations.PLACES", ())
-    monkeypatch.setattr("imb.cli.launching.built", lambda *words, **more: tmp_path / "one/bin")
+    monkeypatch.setattr("imb.cli.launching.build_programs", lambda *words, **more: tmp_path / "one/bin")
     mpis = {name: f"Open MPI 5.0.9, {tmp_path}/{name}/bin/mpicxx" for name in ("one", "other")}
     programs = ["--programs", tmp_path / "one/bin"]
     health = ["health", "--learn", "--file", tmp_path / "health.json", "--strict", "-b", "PingPong"]
@@ -249,7 +249,7 @@ def test_a_name_of_several_mpis_means_one_of_them_for_every_command(
         line = f"imb: openmpi is {mpis['one']}; there is also {mpis['other']}"
         assert line in said.err.splitlines(), (words, said)
     linked = installations.LinkedWith((known_mpis.OPEN_MPI,), tmp_path / "other/lib/libmpi.so.40")
-    monkeypatch.setattr(installations, "linked_with", lambda programs: linked)
+    monkeypatch.setattr(installations, "linked_mpis", lambda programs: linked)
     monkeypatch.setattr("imb.cli.launching._printed", set())
     said = imb("run", "PingPong", "--dry-run", "--mpi", "openmpi", *programs)
     assert said.out.startswith(f"{tmp_path}/other/bin/mpiexec"), said

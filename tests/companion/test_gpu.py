@@ -782,7 +782,7 @@ def test_documented_commands_on_gpu_memory_are_accepted(imb: Imb, tmp_path: Path
 
 def test_variants_of_ab_say_their_memory() -> None:
     assert campaign.parse_variant("memory=cuda,host gpu=1").memory == "cuda,host"
-    both = campaign.merged(
+    both = campaign.merge_settings(
         campaign.VariantSettings(memory="cuda"), campaign.parse_variant("UCX_TLS=tcp memory=host")
     )
     assert campaign.gpu_arguments(both) == ["-memory", "host"]

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from companion import machines
 from companion.door import Imb
-from imb.compare.condition_diff import differences, unknown, values_of
+from imb.compare.condition_diff import differences, unknown_conditions, values_of
 from imb.diagnose import Diagnosis, Limits, Thresholds, diagnose
 from imb.model.conditions import conditions_of
 from imb.model.gpus import Gpu, Link, memory_of, same_address
@@ -156,7 +156,7 @@ def test_versions_of_the_interface_and_names_are_conditions() -> None:
 def test_unknown_conditions_of_gpus_do_not_differ() -> None:
     known, bare = launch("cuda", cards=[used(0)], links=[FULL]), launch("cuda", cards=[used(0)])
     assert changed(known, bare) == {}
-    assert unknown(*values_of(side(known), side(launch(None)))) == ([], [])
+    assert unknown_conditions(*values_of(side(known), side(launch(None)))) == ([], [])
 
 
 def test_gpus_of_another_host_at_the_same_address_have_no_known_link() -> None:

@@ -94,7 +94,7 @@ def test_a_job_prints_the_command_that_judges_as_asked(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("imb.cli.ab.hand_over", lambda *words: 0)
-    monkeypatch.setattr("imb.cli.submitting.need", lambda *words: None)
+    monkeypatch.setattr("imb.cli.submitting.require", lambda *words: None)
     said = imb(
         "ab", "--a", "", "--b", "A=1", *fake_mpi.make(tmp_path / "mpi"), "--submit", "slurm", "--name", "t",
         "--relevant", "2%", "--metric", "p50", "--rows", "--format", "json", "PingPong",

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
-from imb.model.mpis import Host, launched_by
-from imb.mpi.arguments import overriding
+from imb.model.mpis import Host, launcher_identity
+from imb.mpi.arguments import override_arguments
 from imb.mpi.installations import Installation
 from imb.mpi.launch import run
 from imb.mpi.launchers import Command, launch_command
@@ -104,7 +104,7 @@ def test_what_cannot_be_said_is_a_mistake() -> None:
     ],
 )
 def test_the_latter_of_two_settings_holds(first: str, then: str, both: str) -> None:
-    assert overriding(first.split(), then.split()) == both.split()
+    assert override_arguments(first.split(), then.split()) == both.split()
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_latter_of_two_settings_holds(first: str, then: str, both: str) -> N
     ],
 )
 def test_launchers_are_known_by_what_they_say(said: str, flavor: str, version: str) -> None:
-    mpi, named = launched_by(said)
+    mpi, named = launcher_identity(said)
     assert (mpi.key, named) == (flavor, version)
 
 
@@ -155,7 +155,7 @@ def test_hidden_values_are_in_no_file_and_a_stray_process_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has the launch's output open when that has ended."""
-    monkeypatch.setattr("imb.mpi.masking._GRACE", 0.2)
+    monkeypatch.setattr("imb.mpi.filtered_files._GRACE", 0.2)
     command = script(
         tmp_path,
         "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
@@ -177,7 +177,7 @@ def test_nothing_is_launched_where_nothing_would_take_secrets_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = script(tmp_path, f"open({str(tmp_path / 'mark')!r}, 'w')\n")
-    monkeypatch.setattr("imb.mpi.masking.sys.executable", "/bin/false")
+    monkeypatch.setattr("imb.mpi.filtered_files.sys.executable", "/bin/false")
     for secrets in ({"hunter2-secret"}, {"hunter2-secret" * 100_000}):  # more than a pipe holds
         with pytest.raises(ImbError, match="cannot start /bin/false"):
             run(command, output=tmp_path / "out", errors=tmp_path / "err", timeout=20, hide=secrets)

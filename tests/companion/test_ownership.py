@@ -18,7 +18,7 @@ from imb.model import confidential
 from imb.model.baselines import Baseline
 from imb.model.errors import ImbError
 from imb.mpi import host_conditions
-from imb.mpi.masked import SecretFilter
+from imb.mpi.secret_filter import SecretFilter
 from imb.runner.ownership import make_session_folder
 from imb.store.durable import create
 from imb.store.store import Archive
@@ -331,7 +331,9 @@ def test_a_text_in_pieces_loses_its_secrets_and_nothing_else() -> None:
 
 
 def test_conditions_name_secrets_without_their_values() -> None:
-    found = host_conditions.steering({"UCX_AUTH_TOKEN": SECRET, "FI_KEY": SECRET, "UCX_TLS": "rc"}.items())
+    found = host_conditions.steering_variables(
+        {"UCX_AUTH_TOKEN": SECRET, "FI_KEY": SECRET, "UCX_TLS": "rc"}.items()
+    )
     assert set(found) == {"UCX_AUTH_TOKEN", "FI_KEY", "UCX_TLS"}
     assert found["UCX_TLS"] == "rc" and SECRET not in found.values()
 
@@ -567,7 +569,7 @@ def test_a_session_is_not_submitted_without_its_secrets(
     ],
 )
 def test_names_of_secrets(name: str) -> None:
-    assert confidential.hidden({name: "x"}) == {name: "(hidden)"}
+    assert confidential.hide_secrets({name: "x"}) == {name: "(hidden)"}
 
 
 @pytest.mark.parametrize(
@@ -606,7 +608,7 @@ def test_names_of_secrets(name: str) -> None:
 )
 def test_names_of_settings_that_are_no_secrets(name: str) -> None:
     """Their values are compared, and a resumed session has them."""
-    assert confidential.hidden({name: "x"}) == {name: "x"}
+    assert confidential.hide_secrets({name: "x"}) == {name: "x"}
 
 
 def test_a_comparison_sees_settings_whose_names_look_like_secrets(

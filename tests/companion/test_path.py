@@ -306,13 +306,13 @@ def test_transports_are_asked_for_once_in_a_session(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    own = transports.answered
+    own = transports.ask_transports
 
     def answered(*words: Any) -> tuple[str | None, bool]:
         asked.append(words)
         return own(*words)
 
-    monkeypatch.setattr(transports, "answered", answered)
+    monkeypatch.setattr(transports, "ask_transports", answered)
     assert imb(*launched_by_fake(tmp_path), "--launches", "3").code == 0
     assert len(asked) == 1 and len(archive.ids()) == 3
     stored = {archive.run(name).facts()["conditions"]["transports"] for name in archive.ids()}
@@ -331,7 +331,7 @@ def test_ctrl_c_while_transports_are_asked_for(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The launch before it is over and stored; the next one is not made."""
-    monkeypatch.setattr(transports, "answered", lambda *words: (None, True))
+    monkeypatch.setattr(transports, "ask_transports", lambda *words: (None, True))
     said = imb(*launched_by_fake(tmp_path), "--launches", "2")
     assert said.code == 130 and re.search(
         r"\nimb: interrupted; continue with `imb run --resume \S+`\n$", said.err

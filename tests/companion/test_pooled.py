@@ -17,7 +17,7 @@ from companion.door import Imb
 from companion.test_variance import label, lines_of, random, side
 from imb.compare.variance import parts_of
 from imb.compare.variance_text import advice
-from imb.model.observations import bytes_counted
+from imb.model.observations import counted_bytes
 from imb.model.records import Mpi, Passes, Record, Result, Run, write
 from imb.store.store import Archive, Content
 from variance import Made
@@ -148,9 +148,9 @@ def test_several_launches_show_the_rate_of_their_median_time(imb: Imb, archive: 
 def test_a_rate_that_a_log_rounded_counts_whole_messages() -> None:
     row = machines.row("PingPong", 2, 1, 1.18e-6, "single_transfer", time_max_seconds=1.18e-6)
     row.bytes_per_second = 0.85e6  # 0.8475
-    assert bytes_counted(row) == 1
+    assert counted_bytes(row) == 1
     row.bytes_per_second = 0.0  # printed as 0.00
-    assert bytes_counted(row) is None
+    assert counted_bytes(row) is None
 
 
 # --- What belongs together -------------------------------------------------------------------------------------------

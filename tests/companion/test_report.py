@@ -22,7 +22,7 @@ from imb.diagnose import diagnose
 from imb.model.observations import Side
 from imb.model.records import Record, write
 from imb.report.comparison_text import cell
-from imb.report.marks import bracketed, speedup
+from imb.report.marks import bracketed_interval, speedup
 from imb.report.page import comparison_page, report_page
 from imb.store.names import load
 from imb.store.store import Archive, Content
@@ -408,18 +408,20 @@ def test_an_interval_of_a_row_alone_has_its_confidence_beside_it() -> None:
     def alone(verdict: Verdict) -> Effect:
         return msgspec.structs.replace(effect(verdict, 0.97, 0.96, 0.98), adjusted=False, confidence=0.95)
 
-    assert bracketed(alone("inconclusive")) == bracketed(alone("same")) == "[0.96, 0.98] 95 %"
-    assert bracketed(effect("slower", 0.9, 0.88, 0.92)) == "[0.88, 0.92]"
+    assert (
+        bracketed_interval(alone("inconclusive")) == bracketed_interval(alone("same")) == "[0.96, 0.98] 95 %"
+    )
+    assert bracketed_interval(effect("slower", 0.9, 0.88, 0.92)) == "[0.88, 0.92]"
 
 
 def test_an_interval_without_an_end_is_open_there() -> None:
-    assert bracketed(effect("inconclusive", 0.71, 1e-300, 1.2)) == "[0, 1.20]"
-    assert bracketed(effect("inconclusive", 0.71, 0.5, 1e33)) == "[0.50, inf]"
+    assert bracketed_interval(effect("inconclusive", 0.71, 1e-300, 1.2)) == "[0, 1.20]"
+    assert bracketed_interval(effect("inconclusive", 0.71, 0.5, 1e33)) == "[0.50, inf]"
 
 
 def test_an_interval_that_excludes_nothing_is_not_estimable(archive: Archive, imb: Imb) -> None:
     """Of two launches that differ, on the terminal, in Markdown, JUnit and on pages; an end that is not known stays null in JSON."""
-    assert bracketed(effect("inconclusive", 0.71, 1e-300, 1e33)) == "not estimable"
+    assert bracketed_interval(effect("inconclusive", 0.71, 1e-300, 1e33)) == "not estimable"
     for label, factors in (("before", (1.0, 1.4)), ("after", (1.0, 1.9))):
         for number, factor in enumerate(factors):
             fill(archive, label, 1, factor=factor, seed=number)
@@ -436,9 +438,9 @@ def test_speedups_cannot_be_read_as_signs() -> None:
     assert speedup(effect("slower", 0.9, 0.88, 0.92)) == "0.90x (slower)"
     assert cell(effect("slower", 0.9, 0.88, 0.92)) == "0.90x \u25bc [0.88, 0.92]"
     assert speedup(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "0.0077x (slower)"
-    assert bracketed(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "[0.0071, 0.0083]"
+    assert bracketed_interval(effect("slower", 1 / 130, 1 / 140, 1 / 120)) == "[0.0071, 0.0083]"
     assert speedup(effect("differs", 1 / 226, 1e-9, 0.97)) == "0.0044x (slightly slower)"
-    assert bracketed(effect("inconclusive", 0.12, 0.0, 1.2)) == "[0, 1.20]"
+    assert bracketed_interval(effect("inconclusive", 0.12, 0.0, 1.2)) == "[0, 1.20]"
     assert speedup(effect("faster", 1.43, 1.4, 1.5)) == "1.43x (faster)"
 
 

@@ -18,7 +18,7 @@ from companion.door import Imb, Said
 from companion.machines import healthy, launch, row
 from imb.model.records import Failure, Mpi, Result, Run, write
 from imb.model.text import one_line, strip_controls
-from imb.report.terminal import folded
+from imb.report.terminal import fold_text
 from imb.store.store import Archive, Content
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
@@ -93,7 +93,7 @@ COMMANDS = (
 def test_odd_names_stay_text(
     words: str, imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imb.store.labels.checked", list)  # another program may have written such labels
+    monkeypatch.setattr("imb.store.labels.check_labels", list)  # another program may have written such labels
     a, b = f"a{ODD}", f"b{ODD}"
     odd_side(archive, a)
     odd_side(archive, b, 1.3)
@@ -244,7 +244,7 @@ def test_closed_streams(tmp_path: Path) -> None:
 
 def test_commands_are_folded_where_a_shell_joins_them_again() -> None:
     command = "A=1 mpiexec -n 2 " + "--map-by 'ppr:2:node and more' " * 8 + "IMB-MPI1 PingPong"
-    lines = folded(f"$ {command}", 60, end=" \\")
+    lines = fold_text(f"$ {command}", 60, end=" \\")
     assert len(lines) > 3 and max(map(len, lines)) <= 60 and all(line.endswith(" \\") for line in lines[:-1])
     words = subprocess.check_output(["sh", "-c", "printf '%s\\n' " + "\n".join(lines)[2:]], text=True)
     assert words.splitlines() == shlex.split(command)

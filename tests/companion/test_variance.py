@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from companion import fake_mpi, machines
 from companion.door import Imb
-from imb.compare import usual
+from imb.compare import dominant_state
 from imb.compare.comparison import compare
 from imb.compare.variance import NAMES, Name, parts_of, spread_of
 from imb.compare.variance_text import advice, notes, verdict
@@ -186,31 +186,31 @@ def test_launches_of_one_state_are_not_named(heavy: bool) -> None:
 def test_recorded_probes() -> None:
     """Nine launches of the default table on a shared virtual machine, Open MPI; and MPICH, whose launches differ for themselves."""
     seen = np.log([0.163, 0.414, 0.215, 0.210, 0.197, 0.462, 0.192, 0.427, 0.411])
-    is_usual, is_away = usual.split(seen)
+    is_usual, is_away = dominant_state.split(seen)
     assert np.flatnonzero(is_usual).tolist() == [0, 2, 3, 4, 6]
     assert np.flatnonzero(is_away).tolist() == [1, 5, 7, 8]
-    _, is_away = usual.split(np.log([1.081, 0.761, 1.101, 0.761, 1.372, 1.061, 1.052, 1.272, 0.761]))
+    _, is_away = dominant_state.split(np.log([1.081, 0.761, 1.101, 0.761, 1.372, 1.061, 1.052, 1.272, 0.761]))
     assert not is_away.any()
 
 
 def test_one_fast_launch_of_many_is_not_the_usual_state() -> None:
-    is_usual, is_away = usual.split(np.log([0.1, *[0.4] * 9]))
+    is_usual, is_away = dominant_state.split(np.log([0.1, *[0.4] * 9]))
     assert is_usual.sum() == 9
     assert not is_away.any()
 
 
 def test_two_launches_say_nothing_about_what_is_usual() -> None:
-    assert not usual.split(np.log([0.16, 0.41]))[1].any()
+    assert not dominant_state.split(np.log([0.16, 0.41]))[1].any()
 
 
 def test_other_surroundings_have_other_states() -> None:
     made = side(Made(states=0.4, probes=0.02), 5, random(), away=1)
-    (named,) = usual.launches_outside_dominant_state(made.launches)
+    (named,) = dominant_state.launches_outside_dominant_state(made.launches)
     assert named.launch == "launch4"
     assert named.others == 4
     assert named.ratio == pytest.approx(np.exp(0.4 / np.sqrt(0.24)), rel=0.1)
     made.launches[4].run.environment = {"OMPI_MCA_btl": "self,tcp"}
-    assert usual.launches_outside_dominant_state(made.launches) == []
+    assert dominant_state.launches_outside_dominant_state(made.launches) == []
 
 
 def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
@@ -221,7 +221,7 @@ def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
     assert len(found.unusual) == 4
     assert found.launches == 4
     assert found.part("launches") is not None
-    (said,) = usual.sentences_of(found.unusual)
+    (said,) = dominant_state.sentences_of(found.unusual)
     assert said.startswith("launches launch6, launch7, launch8, launch9 were outside the dominant state")
     assert "(6 other launches)" in said
 
@@ -316,7 +316,7 @@ def test_imb_run_tells_parts_and_the_usual_state_right_away(imb: Imb, tmp_path: 
 
 
 def test_a_run_is_held_against_earlier_ones(imb: Imb, label: Archive) -> None:
-    (away,) = usual.launches_outside_dominant_state(load(label, "machine").launches)
+    (away,) = dominant_state.launches_outside_dominant_state(load(label, "machine").launches)
     said = imb("show", away.launch)
     assert f"launch {away.launch} was outside the dominant state of the machine" in said.out
     assert "(4 other launches)" in said.out
@@ -325,7 +325,7 @@ def test_a_run_is_held_against_earlier_ones(imb: Imb, label: Archive) -> None:
 
 
 def test_earlier_launches_are_those_of_the_same_machine(archive: Archive, label: Archive) -> None:
-    (away,) = usual.launches_outside_dominant_state(load(label, "machine").launches)
+    (away,) = dominant_state.launches_outside_dominant_state(load(label, "machine").launches)
     alone = load(label, away.launch)
     assert len(comparable_launches(label, alone.launches)) == 4
     assert variance_of(label, alone).unusual
@@ -357,7 +357,7 @@ def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: P
 
 def test_a_comparison_names_them_and_drops_nothing(imb: Imb, label: Archive) -> None:
     launches = load(label, "machine").launches
-    (away,) = usual.launches_outside_dominant_state(launches)
+    (away,) = dominant_state.launches_outside_dominant_state(launches)
     others = [one.name for one in launches if one.name != away.launch]
     said = imb("compare", f"{others[0]},{others[1]}", f"{others[2]},{away.launch}", "--format", "json")
     (warning,) = [one for one in json.loads(said.out)["warnings"] if "dominant state" in one]

@@ -433,7 +433,7 @@ def test_an_unchanged_newest_session_is_no_alarm(made: Any) -> None:
     for sessions in (6, 12, 40):
         for _ in range(30):
             logs = made(random, sessions, 12)
-            new = prediction.newest(logs, np.zeros(12, dtype=np.int64))
+            new = prediction.predict_newest(logs, np.zeros(12, dtype=np.int64))
             alarms += bool((np.abs(new.size) > new.limit()).any())
     assert alarms <= 1
 
@@ -442,17 +442,17 @@ def test_one_bad_night_does_not_hide_the_next() -> None:
     logs = noise(np.random.default_rng(9), 20, 4)
     begins = np.zeros(4, dtype=np.int64)
     logs[10] += 0.5
-    new = prediction.newest(logs, begins)
+    new = prediction.predict_newest(logs, begins)
     assert (new.earlier == 18).all() and (new.limit() < 0.1).all()
     logs[19, 2] += 0.2
-    new = prediction.newest(logs, begins)
+    new = prediction.predict_newest(logs, begins)
     assert (np.abs(new.size) > new.limit()).tolist() == [False, False, True, False]
 
 
 def test_the_newest_session_is_judged_by_its_own_level() -> None:
     logs = noise(np.random.default_rng(10), 20, 3)
     logs[12:, 1] += 0.3
-    new = prediction.newest(logs, np.array([0, 12, 16]))
+    new = prediction.predict_newest(logs, np.array([0, 12, 16]))
     assert new.earlier.tolist() == [19, 7, 3] and abs(new.size[1]) < new.limit()[1]
     assert np.isnan(new.size[2])
 

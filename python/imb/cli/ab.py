@@ -46,7 +46,7 @@ from imb.cli.submitting import (
     hand_over,
 )
 from imb.model.errors import ImbError
-from imb.report.terminal import explained, say
+from imb.report.terminal import explain_wait, say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def command(
         raise ImbError("--launch-by-launch and --segments cannot be combined; give one of them")
     job = Job(submit, minutes, queue, account)
     job.examine()
-    with explained("examining the MPI and this machine"):
+    with explain_wait("examining the MPI and this machine"):
         campaign, plan = _planned(
             names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, name=name, processes=np, class_=kind, launches=launches,
             until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
@@ -324,7 +324,7 @@ def _planned(
         classic_argument,
         examine_campaign,
         interleaving_obstacle,
-        merged,
+        merge_settings,
         parse_variant,
     )
 
@@ -337,7 +337,7 @@ def _planned(
         name=name or f"ab-{secrets.token_hex(3)}",
         benchmarks=list(benchmarks or ["mpi1"]),
         arguments=arguments,
-        common=merged(defaults, both),
+        common=merge_settings(defaults, both),
         variants=variants,
         **{key: value for key, value in keys.items() if value is not None},
     )

@@ -19,7 +19,7 @@ from imb import __version__, registry
 from imb.cli.help import HelpCommand
 from imb.cli.option_groups import ACTING, marks_of
 from imb.model.errors import ImbError
-from imb.model.notes import Note, noted
+from imb.model.notes import Note, listen_to_notes
 from imb.model.statuses import Status
 from imb.report.terminal import say
 
@@ -180,7 +180,7 @@ def _notes(unread: dict[str, bool]) -> Iterator[None]:
             say(f"imb: note: {note.text}", err=True)
 
     try:
-        with noted(print_first):
+        with listen_to_notes(print_first):
             yield
     finally:
         if count > _NOTES:

@@ -11,9 +11,9 @@ from imb.cli.common import ArchiveOption, RunArgument
 from imb.cli.help import HelpCommand
 from imb.cli.option_groups import ACTING
 from imb.model.errors import ImbError
-from imb.model.notes import noted
+from imb.model.notes import listen_to_notes
 from imb.model.statuses import Status
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import say
 from imb.store.store import SHORT, Archive
 
@@ -73,7 +73,7 @@ def label(
         for text in tags.notes if tags else []:
             say(f"    {text}")
     if all_runs and changes:
-        say(f"{counted(len(runs), 'run')} labeled")
+        say(f"{count_of(len(runs), 'run')} labeled")
 
 
 @app.command("rm", cls=HelpCommand)
@@ -111,7 +111,7 @@ def rm(
     else:
         labels = {label for tags in store.tags().values() for label in tags.labels}
         undo = " ".join(map(shlex.quote, names)) if labels.issuperset(names) else "with the names above"
-    say(f"{counted(len(runs), 'run')} removed; undo: imb archive restore {undo}")
+    say(f"{count_of(len(runs), 'run')} removed; undo: imb archive restore {undo}")
 
 
 @app.command("restore", cls=HelpCommand)
@@ -138,7 +138,7 @@ def restore(
         removed.restore(store, run, copy)
         say(f"{run[:SHORT]} restored")
     if len(copies) > 1:
-        say(f"{counted(len(copies), 'run')} restored")
+        say(f"{count_of(len(copies), 'run')} restored")
 
 
 @app.command("verify", cls=HelpCommand)
@@ -166,7 +166,7 @@ def verify(
     run_names = names.stored_names(store, *runs) if runs else None
     damaged = checked = cut_off = invalid = 0
     unreadable: list[str] = []  # folders, and files of sessions
-    with noted(lambda note: unreadable.append(note.text)):
+    with listen_to_notes(lambda note: unreadable.append(note.text)):
         for finding in verify_archive(store, run_names):
             checked += finding.is_run
             damaged += bool(finding.damage)
@@ -182,6 +182,6 @@ def verify(
         say(f"imb: {line}", err=True)
     damaged += len(unreadable)
     stored_so = f", {invalid} stored with invalid lines" if invalid else ""
-    say(f"{counted(checked, 'run')}: {damaged} damaged{stored_so}, {cut_off} cut off before added")
+    say(f"{count_of(checked, 'run')}: {damaged} damaged{stored_so}, {cut_off} cut off before added")
     if damaged:
         raise typer.Exit(Status.FAILED)

@@ -24,14 +24,14 @@ from imb.cli.launching import (
     TimeoutOption,
     VerboseOption,
     chosen_mpi,
-    ready,
+    ready_programs,
 )
 from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.statuses import Status
-from imb.model.units import as_percent, counted
-from imb.report.terminal import columns, json_data, say
+from imb.model.units import count_of, percent_text
+from imb.report.terminal import columns, say, write_json
 from imb.store.store import Archive, StoredRun
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _lack(baseline: Baseline) -> str | None:
 
     sessions = [session_of(launch) for launch in baseline.side().launches]
     session_count = len(separate_sessions(baseline.side()))
-    launches = counted(len(sessions), "launch")
+    launches = count_of(len(sessions), "launch")
     advice = (
         f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more;"
         f" with fewer, a check of one session is inconclusive, unless a band is {FACTOR:g} times as slow or --with-old is given"
@@ -133,7 +133,7 @@ def _lack(baseline: Baseline) -> str | None:
     if None in sessions:
         return f"{launches} of unknown session (a log without a date); {advice}"
     if session_count < FEWEST:
-        return f"{launches} of {counted(session_count, 'session')}; {advice}"
+        return f"{launches} of {count_of(session_count, 'session')}; {advice}"
     return None
 
 
@@ -176,7 +176,7 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
 
     versions = baseline_versions.baseline_versions(Archive(archive), name)
     if format == "json":
-        json_data(versions)
+        write_json(versions)
         return
     for version in versions:
         say(_line(version))
@@ -349,7 +349,7 @@ def _refuse_others(store: Archive, baseline: Baseline) -> None:
 
     path = baseline_versions.path_of_baseline(store, baseline)
     try:
-        written = ownership.examined(path)
+        written = ownership.examine_file(path)
     except OSError as error:
         raise ImbError(f"{path} cannot be read ({error.strerror})") from error
     if baseline_versions.load_baseline(path, written.text) != baseline:
@@ -377,7 +377,9 @@ def _planned(
     wrapper = fact(str, baseline.launches[0].facts, "conditions", "mpi_wrapper")
     installation = chosen_mpi(mpi or wrapper)
     if programs is None and installation.place != wrapper:
-        programs = ready(installation, None, {launch.facts["component"] for launch in baseline.launches})
+        programs = ready_programs(
+            installation, None, {launch.facts["component"] for launch in baseline.launches}
+        )
     if with_old:
         seed = secrets.randbelow(2**31)
         old_installation = chosen_mpi(wrapper)
@@ -400,11 +402,13 @@ def _planned(
 
 
 def _limits(tolerances: dict[str, float]) -> str:
-    return ", ".join(f"{metric}={as_percent(share).replace(' ', '')}" for metric, share in tolerances.items())
+    return ", ".join(
+        f"{metric}={percent_text(share).replace(' ', '')}" for metric, share in tolerances.items()
+    )
 
 
 def _line(baseline: Baseline) -> str:
     return (
-        f"{baseline}: {counted(len(baseline.launches), 'launch')}, {baseline.placement or 'unknown placement'}, {baseline.machine};"
+        f"{baseline}: {count_of(len(baseline.launches), 'launch')}, {baseline.placement or 'unknown placement'}, {baseline.machine};"
         f" {_limits(baseline.tolerances)}"
     )

@@ -50,8 +50,8 @@ def command(
       imb build --mpi mpich --mpi /opt/openmpi-5 --compiler clang++
       $(imb build --mpi mpich)/IMB-MPI1 -list
     """
-    from imb.cli.launching import built, chosen_mpi
+    from imb.cli.launching import build_programs, chosen_mpi
 
     choices: list[str | None] = [*mpi] if mpi else [None]
     for choice in choices:
-        say(str(built(chosen_mpi(choice), compiler, again=again)))
+        say(str(build_programs(chosen_mpi(choice), compiler, again=again)))

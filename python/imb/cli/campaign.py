@@ -30,7 +30,7 @@ from imb.cli.submitting import (
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.suite import suite_folder
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -164,17 +164,17 @@ def _print_dry_run(store: Archive, plan: session.Plan) -> None:
     for items in session.same_launches(plan, plan.items):
         variant = plan.variants[items[0].variant]
         say(
-            f"# {variant.name}, {counted(items[0].ranks or variant.intent.ranks, 'rank')}: {counted(len(items), 'launch')}",
+            f"# {variant.name}, {count_of(items[0].ranks or variant.intent.ranks, 'rank')}: {count_of(len(items), 'launch')}",
             str(session.command_of(plan, items[0], Path(), shown=True)),
         )
     seconds = session.remaining_seconds(
-        plan, session.done(store, plan).values(), stored_sessions.usual_seconds(store, plan)
+        plan, session.finished_launches(store, plan).values(), stored_sessions.usual_seconds(store, plan)
     )
     duration = "duration unknown" if seconds is None else f"about {duration_text(seconds)}"
     limit = (
-        " at most" if plan.until else f", at most {counted(plan.repeats, 'repeat')}" if plan.repeats else ""
+        " at most" if plan.until else f", at most {count_of(plan.repeats, 'repeat')}" if plan.repeats else ""
     )
-    say(f"{counted(len(plan.items), 'launch')}{limit}, seed {plan.seed}: {duration}", err=True)
+    say(f"{count_of(len(plan.items), 'launch')}{limit}, seed {plan.seed}: {duration}", err=True)
 
 
 def _campaign_of(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:

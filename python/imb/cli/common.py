@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from imb.cli.extras import need
+from imb.cli.extras import require
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import counted
-from imb.report.terminal import explained
-from imb.store.labels import checked
+from imb.model.units import count_of
+from imb.report.terminal import explain_wait
+from imb.store.labels import check_labels
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ ArchiveOption = Annotated[
 
 
 def _checked(labels: list[str] | None) -> list[str] | None:
-    return checked(labels) if labels else labels
+    return check_labels(labels) if labels else labels
 
 
 LabelOption = Annotated[
@@ -132,7 +132,7 @@ SIDE = (
 SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, show_default=False)]
 
 
-def readable(archive: Archive, names: Sequence[str]) -> list[StoredRun | FileRun]:
+def readable_sources(archive: Archive, names: Sequence[str]) -> list[StoredRun | FileRun]:
     """The runs of these names, each once. Raises ImbError."""
     from imb.store.names import readable_runs
 
@@ -143,7 +143,7 @@ def runs_named(archive: Archive, names: Sequence[str]) -> list[list[StoredRun | 
     """The runs of each name; a wait on a terminal is explained. Raises ImbError."""
     from imb.store.names import named_runs
 
-    with explained("looking up runs"):
+    with explain_wait("looking up runs"):
         return [list(named_runs(archive, name)) for name in names]
 
 
@@ -151,7 +151,7 @@ def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], names: Sequence[st
     """The sample sets of the runs that `runs_named` returned; a wait on a terminal is explained. Raises ImbError."""
     from imb.store.names import side_from
 
-    with explained(f"reading {counted(sum(map(len, runs)), 'run')}"):
+    with explain_wait(f"reading {count_of(sum(map(len, runs)), 'run')}"):
         return [
             side_from(runs_of_name, name, status=Status.USAGE)
             for runs_of_name, name in zip(runs, names, strict=True)
@@ -171,7 +171,7 @@ RESUMED = Form(
 
 def examine_page(command: str, page: Path) -> None:
     """Raises ImbError where the libraries of a page are missing, or its file cannot be written."""
-    need(f"{command} --page", "jinja2", "plotly")
+    require(f"{command} --page", "jinja2", "plotly")
     if page.is_dir() or not page.absolute().parent.is_dir():
         raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
 

@@ -22,10 +22,10 @@ from imb.cli.common import (
     share_of,
     sides_named,
 )
-from imb.cli.extras import need
+from imb.cli.extras import require
 from imb.cli.option_groups import JUDGMENT
-from imb.model.units import counted
-from imb.report.terminal import data, explained, json_data
+from imb.model.units import count_of
+from imb.report.terminal import explain_wait, write_data, write_json
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def command(
     from imb.experiments.peers import comparable_launches
 
     if format == "html":
-        need("imb compare --format html", "jinja2", "plotly")
+        require("imb compare --format html", "jinja2", "plotly")
     settings = CompareSettings(
         metric=metric,
         relevant=share_of(relevant, "--relevant"),
@@ -112,14 +112,14 @@ def command(
     if variants is not None:
         sides = _variant_sides(sides, variants)
     launches = [launch for side in sides for launch in side.launches]
-    with explained(f"comparing {counted(len(launches), 'launch')}"):
+    with explain_wait(f"comparing {count_of(len(launches), 'launch')}"):
         comparison = compare(*sides, settings, comparable_launches(store, launches))
     if format == "json":
-        json_data(comparison)
+        write_json(comparison)
     elif format == "junit":
         from imb.report import junit
 
-        data(
+        write_data(
             junit.document(
                 [junit.Suite("imb compare", comparison.verdict, junit.comparison_cases(comparison, sides[1]))]
             )
@@ -127,11 +127,11 @@ def command(
     elif format == "markdown":
         from imb.report.comparison_text import comparison_markdown
 
-        data(comparison_markdown(comparison, all_rows=rows))
+        write_data(comparison_markdown(comparison, all_rows=rows))
     elif format == "html":
         from imb.report.page import comparison_page
 
-        data(comparison_page(comparison))
+        write_data(comparison_page(comparison))
     else:
         from imb.report.comparison_text import print_comparison
 

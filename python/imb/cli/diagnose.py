@@ -12,8 +12,8 @@ from imb.cli.option_groups import JUDGMENT, Form
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
 from imb.model.text import one_line
-from imb.model.units import counted
-from imb.report.terminal import LEVEL_MARKS, Screen, columns, data, say, text_width, wrapped
+from imb.model.units import count_of
+from imb.report.terminal import LEVEL_MARKS, Screen, columns, say, text_width, wrap_text, write_data
 
 if TYPE_CHECKING:
     from imb.diagnose import Diagnosis, FailedLaunch
@@ -132,9 +132,9 @@ def command(
     else:
         raise ImbError(f"no results in {one_line(side)}")
     if format == "json":
-        data(findings.json(diagnosis) + "\n")
+        write_data(findings.json(diagnosis) + "\n")
     elif format == "markdown":
-        data(findings.findings_markdown(diagnosis) + "\n")
+        write_data(findings.findings_markdown(diagnosis) + "\n")
     else:
         _show(diagnosis)
     raise typer.Exit(Status.GOOD if diagnosis.healthy else Status.FAILED)
@@ -145,12 +145,12 @@ def _show(diagnosis: Diagnosis) -> None:
     from imb.report.variance_tables import block
 
     screen = Screen(width=text_width())
-    screen.line(f"{diagnosis.side}: {counted(diagnosis.launches, 'launch')}")
+    screen.line(f"{diagnosis.side}: {count_of(diagnosis.launches, 'launch')}")
     for finding in diagnosis.findings:
         mark, color = LEVEL_MARKS[finding.level]
         screen.line()
         screen.line((f"{mark} {finding.level}, {finding.rule}", color), f"  {finding.where}")
-        say(*wrapped(f"    {finding.found}", indent=0), *wrapped(f"    next: {finding.advice}"))
+        say(*wrap_text(f"    {finding.found}", indent=0), *wrap_text(f"    next: {finding.advice}"))
     if diagnosis.models:
         table = columns(
             MODEL_HEADINGS,
@@ -162,13 +162,13 @@ def _show(diagnosis: Diagnosis) -> None:
     if diagnosis.variance and (
         lines := block(diagnosis.variance, printed={finding.rule for finding in diagnosis.findings})
     ):
-        say("", *(part for line in lines for part in wrapped(line)))
+        say("", *(part for line in lines for part in wrap_text(line)))
     for note in diagnosis.notes:
-        say(*wrapped(f"not checked: {note}"))
+        say(*wrap_text(f"not checked: {note}"))
     levels = [finding.level for finding in diagnosis.findings]
     say(
         "",
-        f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}, "
+        f"{count_of(levels.count('problem'), 'problem')}, {count_of(levels.count('warning'), 'warning')}, "
         f"{levels.count('information')} information",
     )
 

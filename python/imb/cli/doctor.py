@@ -11,8 +11,8 @@ from imb.cli.common import FormatOption
 from imb.cli.launching import MpiOption, chosen_mpi
 from imb.cli.option_groups import JUDGMENT
 from imb.model.statuses import Status
-from imb.model.units import counted
-from imb.report.terminal import LEVEL_MARKS, Screen, data, say
+from imb.model.units import count_of
+from imb.report.terminal import LEVEL_MARKS, Screen, say, write_data
 
 if TYPE_CHECKING:
     from imb.mpi.doctor import Check
@@ -47,14 +47,14 @@ def command(
     for finding in _findings(mpi):
         levels.append(finding.level)
         if format == "json":
-            data(msgspec.json.encode(finding).decode() + "\n")
+            write_data(msgspec.json.encode(finding).decode() + "\n")
             continue
         mark, color = LEVEL_MARKS[finding.level]
         screen.line((mark, color), f" {finding.what}: {finding.found}")
         if finding.advice:
             screen.line(f"    {finding.advice}")
     if format != "json":
-        say(f"{counted(levels.count('problem'), 'problem')}, {counted(levels.count('warning'), 'warning')}")
+        say(f"{count_of(levels.count('problem'), 'problem')}, {count_of(levels.count('warning'), 'warning')}")
     if "problem" in levels:
         raise typer.Exit(Status.USAGE)
     if strict and "warning" in levels:
@@ -77,7 +77,7 @@ def _findings(choice: str | None) -> Iterator[Check]:
             "none found",
             f"load its module, or {PACKAGES}",
         )
-    for package in installations.overwritten(installed) if not choice else []:
+    for package in installations.overwritten_packages(installed) if not choice else []:
         yield doctor.Check(
             "warning",
             f"package {package}",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from imb.cli.common import FORMAT, ArchiveOption, readable
+from imb.cli.common import FORMAT, ArchiveOption, readable_sources
 from imb.cli.option_groups import OUTPUT
 from imb.model.errors import ImbError
 from imb.store.reading import each_readable
@@ -101,7 +101,7 @@ def command(
     store = Archive(archive)
     if not runs:
         store.require_place()
-    selected = readable(store, runs) if runs else each_readable(store.ids(), store.whole_run)
+    selected = readable_sources(store, runs) if runs else each_readable(store.ids(), store.whole_run)
     if output:
         refuse_overwriting(store, output, sources_of(selected), "--output")
     export.name_unread(store, selected, from_index=format in ("csv", "parquet") and not samples)

@@ -16,14 +16,14 @@ EXTRAS = {
 _PACKAGES = {"psij": "psij-python", "plotext": "'plotext<7'"}
 
 
-def has(library: str) -> bool:
+def is_installed(library: str) -> bool:
     """Whether it can be imported."""
     return sys.modules.get(library, True) is not None and importlib.util.find_spec(library) is not None
 
 
-def need(feature: str, *libraries: str) -> None:
+def require(feature: str, *libraries: str) -> None:
     """Raises ImbError where one of the libraries is missing. `feature`: the command and its option that need them."""
-    absent = [library for library in libraries if not has(library)]
+    absent = [library for library in libraries if not is_installed(library)]
     if absent:
         # The packages and not the extra: pip finds them in an index, which does not have OpenIMB's own wheel.
         packages = " ".join(_PACKAGES.get(library, library) for library in absent)

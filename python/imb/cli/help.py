@@ -30,7 +30,9 @@ class HelpCommand(typer.core.TyperCommand):
         ]
         if arguments:
             with formatter.section("Arguments"):
-                formatter.write_dl([(name.partition(" [-- ")[0], short(text)) for name, text in arguments])
+                formatter.write_dl(
+                    [(name.partition(" [-- ")[0], shorten_help(text)) for name, text in arguments]
+                )
         _write_groups(ctx, formatter, self._groups())
         if details := inspect.cleandoc(self.help or "").partition("\f")[2].strip():
             with formatter.section("Details"):
@@ -53,7 +55,7 @@ class HelpCommand(typer.core.TyperCommand):
         return {name: members for name, members in groups.items() if members}
 
 
-def short(text: str) -> str:
+def shorten_help(text: str) -> str:
     """Help without ranges, which the messages of errors have, and with one pair of brackets around a default."""
     return re.sub(r"default: \((.*)\)(?=[;\]])", r"default: \1", _RANGE.sub("", text)).replace("  [", " [")
 
@@ -67,4 +69,6 @@ def _write_groups(ctx: Any, formatter: Any, groups: dict[str, list[Any]]) -> Non
         formatter.write_paragraph()
         formatter.write_heading(group)
         with formatter.indentation():
-            formatter.write_dl([(name.ljust(width), short(text)) for name, text in members], col_max=width)
+            formatter.write_dl(
+                [(name.ljust(width), shorten_help(text)) for name, text in members], col_max=width
+            )

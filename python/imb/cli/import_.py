@@ -14,7 +14,7 @@ from imb.cli.common import ArchiveOption, LabelOption, named_path
 from imb.cli.option_groups import OUTPUT
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import Screen, say
 from imb.store.store import SHORT, Archive
 
@@ -93,7 +93,7 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
         for note in report.notes if notes else ():
             say(str(note))
         if report.notes and not notes:
-            skipped = f"{counted(len(report.notes), 'line')} of other text skipped"
+            skipped = f"{count_of(len(report.notes), 'line')} of other text skipped"
             say(f"{report.file}: {skipped}, first: line {report.notes[0].line} (--notes)")
         for last in report.cut_off:
             position = f"after {last}" if last else "before the first row"
@@ -105,8 +105,8 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
         tables, rows = tables + report.tables, rows + report.rows
         failures, problems = failures + report.failures, problems + len(report.problems)
     say(
-        f"{counted(files, 'file')}: {counted(rows, 'row')} in {counted(tables, 'table')},"
-        f" {counted(failures, 'failure')}; {counted(runs, 'run')}, {new} of them new"
+        f"{count_of(files, 'file')}: {count_of(rows, 'row')} in {count_of(tables, 'table')},"
+        f" {count_of(failures, 'failure')}; {count_of(runs, 'run')}, {new} of them new"
         + (f", {labeled} others labeled" if labeled else "")
     )
     if problems:

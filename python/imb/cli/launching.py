@@ -16,7 +16,7 @@ from imb.cli.option_groups import METHOD, OUTPUT, PLACE, SUBJECT
 from imb.model.errors import ImbError
 from imb.model.mpis import CHOICES
 from imb.model.statuses import Status
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import Screen, say
 from imb.runner.passes import Sampling
 
@@ -204,7 +204,7 @@ def intent_of(
     ranks = np or placed_ranks(names, ppn) or len(numbers) or 2
     if len(numbers) > ranks:
         raise ImbError(
-            f"--cpus: {len(numbers)} CPUs for {counted(ranks, 'rank')}: {cpus}; give at most one per rank"
+            f"--cpus: {len(numbers)} CPUs for {count_of(ranks, 'rank')}: {cpus}; give at most one per rank"
         )
     return Intent(
         ranks=ranks,
@@ -313,7 +313,7 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
     from imb.runner import session
 
     if programs is None:
-        ready(mpi, None, components_of(plans))
+        ready_programs(mpi, None, components_of(plans))
     for plan in plans:
         session.refuse_missing_programs(plan)
 
@@ -332,21 +332,21 @@ def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
         (settings.mpi, settings.compiler) for settings in variants(campaign).values() if not settings.programs
     }
     for choice, compiler in sorted(builds, key=str):
-        ready(chosen_mpi(choice), compiler, components)
+        ready_programs(chosen_mpi(choice), compiler, components)
 
 
-def ready(mpi: Installation, compiler: str | None, components: Collection[str] = ()) -> Path:
+def ready_programs(mpi: Installation, compiler: str | None, components: Collection[str] = ()) -> Path:
     """The suite's programs for an MPI, those of these components at least, built if need be; exits with 1 where that fails."""
     from imb.mpi import build
 
     place = build.place_of(mpi, compiler)
-    return place if build.has(place, components) else built(mpi, compiler, components)
+    return place if build.has_programs(place, components) else build_programs(mpi, compiler, components)
 
 
 BUILD_BEAT = 4.0  # seconds between lines of progress of a build, without a terminal
 
 
-def built(
+def build_programs(
     mpi: Installation, compiler: str | None, components: Collection[str] = (), *, again: bool = False
 ) -> Path:
     """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails. `components`: those that
@@ -358,7 +358,7 @@ def built(
     place = build.build_folder(build.build_key(mpi, compiler))
     make_folder = build.folder_of_make(mpi, compiler)
     components = components or build.all_components()
-    if build.has(place, components) and not again:
+    if build.has_programs(place, components) and not again:
         return place
     missing = f"what is missing in {make_folder}; " if make_folder else ""
     screen = Screen(err=True)

@@ -12,9 +12,9 @@ from imb.cli.option_groups import OUTPUT, SESSION, SUBJECT
 from imb.model.errors import ImbError
 from imb.model.gpus import UNKNOWN
 from imb.model.mpis import library_name
-from imb.model.text import natural
-from imb.report import shortened
-from imb.report.terminal import columns, data, say, text_width
+from imb.model.text import natural_key
+from imb.report import shorten
+from imb.report.terminal import columns, say, text_width, write_data
 from imb.store.store import SHORT, Archive
 
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
@@ -96,7 +96,7 @@ def command(
       imb ls --format json | jq .command
     """
     from imb.store.index import Index
-    from imb.store.names import listed, unknown_label
+    from imb.store.names import unknown_label_error, whole_names
 
     if everything and newest is not None:
         raise ImbError("--all and --newest cannot be combined; give one of them")
@@ -105,12 +105,12 @@ def command(
         say(f"imb: {missing}", err=True)
         return
     tags = index.tags()
-    named = listed(index.archive, names, tags) if names else set()
+    named = whole_names(index.archive, names, tags) if names else set()
     runs = index.rows(None if format == "json" else _INDEX_COLUMNS)
     for run in runs:
         run["labels"] = tags[run["run"]].labels if run["run"] in tags else []
     if label is not None and not any(label in run["labels"] for run in runs):
-        raise unknown_label(label)
+        raise unknown_label_error(label)
     runs = [
         run
         for run in runs
@@ -122,7 +122,7 @@ def command(
         key=lambda run: (
             _measured(run) or run["added"][:19],
             run["added"],
-            natural(run["origin"] or ""),
+            natural_key(run["origin"] or ""),
             run["run"],
         ),
         reverse=True,
@@ -131,7 +131,7 @@ def command(
     if format == "json":
         import msgspec
 
-        data("".join(msgspec.json.encode(run).decode() + "\n" for run in listed_runs))
+        write_data("".join(msgspec.json.encode(run).decode() + "\n" for run in listed_runs))
         return
     if not runs:
         if names or label is not None:
@@ -162,13 +162,13 @@ def _cells(run: dict[str, Any]) -> list[str]:
         run["run"][:SHORT],
         ((run["date"] or "")[:16] or f"added {run['added'][:16]}").replace("T", " "),
         " ".join(filter(None, [program, version, run["component"], _memory(run)])),
-        shortened(library_name(run["mpi"] or "-"), 24),
+        shorten(library_name(run["mpi"] or "-"), 24),
         str(run["processes"] or "-"),
         str(run["rows"]),
         str(run["failures"] or ""),
         run["state"] or "-",
-        shortened(run["benchmarks"] or "-", 36),
-        shortened(", ".join(run["labels"]), 60),
+        shorten(run["benchmarks"] or "-", 36),
+        shorten(", ".join(run["labels"]), 60),
     ]
 
 

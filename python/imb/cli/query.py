@@ -11,7 +11,7 @@ import typer
 
 from imb.cli.common import FORMAT, ArchiveOption
 from imb.model.text import csv_text
-from imb.report.terminal import columns, data, say
+from imb.report.terminal import columns, say, write_data
 from imb.store.store import SHORT, Archive
 
 
@@ -50,14 +50,14 @@ def command(
             [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in (names, *rows)
         ]
         csv.writer(text, lineterminator="\n").writerows(cells)
-        data(text.getvalue())
+        write_data(text.getvalue())
     elif format == "json":
         import msgspec
 
         lines = [
             msgspec.json.encode(dict(zip(names, row, strict=True)), enc_hook=str).decode() for row in rows
         ]
-        data("".join(f"{line}\n" for line in lines))
+        write_data("".join(f"{line}\n" for line in lines))
     else:
         say(*columns(names, [[_cell(value) for value in row] for row in rows]))
         if not rows:

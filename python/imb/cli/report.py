@@ -20,11 +20,11 @@ from imb.cli.common import (
     share_of,
     sides_from,
 )
-from imb.cli.extras import need
+from imb.cli.extras import require
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, Form, is_given
 from imb.model.errors import ImbError
-from imb.model.units import amount, counted
-from imb.report.terminal import Screen, explained, say
+from imb.model.units import amount, count_of
+from imb.report.terminal import Screen, explain_wait, say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def command(
     """
     output_format, path = _format_and_file(format, output)
     if output_format == "html":
-        need("imb report", "jinja2", "plotly")
+        require("imb report", "jinja2", "plotly")
     else:
-        need(
+        require(
             f"imb report --format {output_format}", "plotext" if output_format == "terminal" else "matplotlib"
         )
     from imb import diagnose
@@ -170,11 +170,11 @@ def command(
     sample_sets = sides_from(runs, sides)
     if output_format == "html":
         assert path
-        with explained("judging launches and writing the page"):
+        with explain_wait("judging launches and writing the page"):
             page = _page_of(store, sample_sets, runs, title, settings, thresholds, limits)
         write_output(path, page)
         launches = sum(len(side.launches) for side in sample_sets)
-        say(f"{path}: {counted(launches, 'launch')}, {amount(len(page))}")
+        say(f"{path}: {count_of(launches, 'launch')}, {amount(len(page))}")
     else:
         _draw(sample_sets, metric, benchmark or [], path, output_format, title)
 
@@ -244,7 +244,7 @@ def _draw(
     if path:
         draw(lines, metric, path, format, title)
         charts = len({line.benchmark for line in lines})
-        say(f"{path}: {counted(charts, 'chart')} of {counted(len(sides), 'sample set')}")
+        say(f"{path}: {count_of(charts, 'chart')} of {count_of(len(sides), 'sample set')}")
         return
     for chart in terminal_chart(lines, metric, width=min(Screen().width, 100)):
         say(*chart, "")

@@ -42,7 +42,7 @@ from imb.cli.submitting import (
     hand_over,
 )
 from imb.model.errors import ImbError
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -209,10 +209,10 @@ def command(
     if dry_run:
         if programs:
             session.refuse_missing_programs(plan)
-        over = session.done(store, plan) if resume else {}
+        over = session.finished_launches(store, plan) if resume else {}
         items_left = [item for item in plan.items if item.number not in over]
         for items in session.same_launches(plan, items_left):
-            launches_left = [] if len(items) == 1 else [f"# {counted(len(items), 'launch')}"]
+            launches_left = [] if len(items) == 1 else [f"# {count_of(len(items), 'launch')}"]
             say(*launches_left, str(session.command_of(plan, items[0], Path(), shown=True)))
         return
     if not resume:

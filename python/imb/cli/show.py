@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from imb.cli.common import ArchiveOption, BenchmarkOption, readable
-from imb.cli.extras import has, need
+from imb.cli.common import ArchiveOption, BenchmarkOption, readable_sources
+from imb.cli.extras import is_installed, require
 from imb.cli.option_groups import OUTPUT
 from imb.cli.show_variance import show_side, state_sentences
 from imb.model.errors import ImbError, refuse_missing_benchmarks
@@ -17,8 +17,8 @@ from imb.model.facts import fact
 from imb.model.notes import note_unread
 from imb.model.options import pass_limits
 from imb.model.records import End, Failure, Records, Result, Run, Sample
-from imb.model.units import counted
-from imb.report.terminal import data, say
+from imb.model.units import count_of
+from imb.report.terminal import say, write_data
 from imb.store.labels import Tags
 from imb.store.store import Archive, StoredRun
 
@@ -80,13 +80,13 @@ def command(
             "--output prints the whole output unchanged; omit --benchmark, --chart and --no-chart, or --output"
         )
     if chart:
-        need("imb show --chart", "plotext")
+        require("imb show --chart", "plotext")
     store = Archive(archive)
-    runs = readable(store, [run])
+    runs = readable_sources(store, [run])
     if len(runs) > 1:
         if output or chart:
             if any(isinstance(each, StoredRun) for each in runs):
-                raise names.ambiguous(run, [each.name for each in runs])
+                raise names.ambiguous_error(run, [each.name for each in runs])
             raise ImbError(
                 f"{run} has {len(runs)} runs; --output and --chart take one: `imb import` it first"
             )
@@ -94,7 +94,7 @@ def command(
         return
     source = runs[0]
     if output:
-        data(source.part("output.txt") or b"")
+        write_data(source.part("output.txt") or b"")
         return
     records = source.records()
     say(*_facts(source, records, store.tags().get(source.id) or Tags()))
@@ -107,7 +107,7 @@ def command(
     )
     if present:
         refuse_missing_benchmarks(benchmark or [], present)
-    draw = sys.stdout.isatty() and has("plotext") if chart is None else chart
+    draw = sys.stdout.isatty() and is_installed("plotext") if chart is None else chart
     from imb.report.run_tables import print_tables
 
     print_tables(records, lower_names, chart=draw)
@@ -128,7 +128,7 @@ def _show_several(
             have = "run has" if side.copies == 1 else "runs have"
             say(f"! {side.copies:,} {have} the same content as others: each is counted once")
     except NoResult:
-        say(f"{name}: {counted(len(runs), 'run')} without a result")
+        say(f"{name}: {count_of(len(runs), 'run')} without a result")
         tags = archive.tags()
         for run in runs:
             say("", *_facts(run, run.records(), tags.get(run.id) or Tags()))
@@ -183,7 +183,7 @@ def _print_last_lines(source: StoredRun | FileRun) -> None:
         lines = (source.part(name) or b"").decode(errors="replace").splitlines()
         if lines:
             last = lines[-LAST:]
-            say("", f"{title}, last {len(last)} of {counted(len(lines), 'line')}:", *last)
+            say("", f"{title}, last {len(last)} of {count_of(len(lines), 'line')}:", *last)
 
 
 def _place(source: StoredRun | FileRun) -> dict[str, str | None]:
@@ -228,7 +228,7 @@ def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None
 
     set_by_user = transport_settings(run, source.facts())
     settings = ", ".join(f"{name}={value}" for name, value in set_by_user.items())
-    details = "; ".join(filter(None, [path.reported_by_mpi(source.facts()), settings]))
+    details = "; ".join(filter(None, [path.transports_reported(source.facts()), settings]))
     mean = path.mean_repetitions(source.records(samples=True).of(Sample))
     summary = path.paths_summary(path.ways(run, path.set_repetitions(records.of(Result), mean)))
     return f"{summary}{f' ({details})' if details else ''}" if summary else None

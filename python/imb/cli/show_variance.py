@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imb.model.errors import refuse_missing_benchmarks
-from imb.model.units import counted, decimal
+from imb.model.units import count_of, decimal
 from imb.report.terminal import Screen, say
 from imb.store.store import Archive, StoredRun
 
@@ -50,7 +50,7 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
 
     screen = Screen()
     library = next(filter(None, (library_of(launch.run) for launch in side.launches)), None)
-    head = f"{name}: {counted(len(side.launches), 'launch')}"
+    head = f"{name}: {count_of(len(side.launches), 'launch')}"
     screen.line(f"{head}, {library_name(library)}" if library and library not in name else head)
     components = variance_of(archive, side)
     curves = tables(components)
@@ -65,13 +65,13 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
 
 def _launch(launch: Launch) -> str:
     """The date of a launch, its method, and the time of its probes in the fastest state."""
-    from imb.compare.usual import references_of
+    from imb.compare.dominant_state import references_of
 
     probes = " and ".join(decimal(seconds * 1e6) for seconds in references_of(launch).values())
     words = [
         launch.name,
         launch.run.date,
-        counted(len(launch.rows), "row"),
+        count_of(len(launch.rows), "row"),
         launch.passes(),
         f"probes of the fastest state {probes} µs" if probes else None,
         launch.end.state if launch.end and launch.end.state != "complete" else None,
@@ -81,7 +81,7 @@ def _launch(launch: Launch) -> str:
 
 def state_sentences(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
     """Whether the launches of a run were outside the dominant state of their machine, as sentences."""
-    from imb.compare.usual import launches_outside_dominant_state, sentences_of
+    from imb.compare.dominant_state import launches_outside_dominant_state, sentences_of
     from imb.experiments.peers import comparable_launches
     from imb.model.observations import launches_of
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from imb.cli.extras import need
+from imb.cli.extras import require
 from imb.cli.option_groups import ACTING, SESSION
 from imb.model.errors import ImbError
 from imb.report.terminal import say
@@ -64,7 +64,7 @@ class Job(NamedTuple):
         if name and self.scheduler == "local":
             raise ImbError(f"{name}: a local job has no scheduler; omit it, or give --submit slurm")
         if self.scheduler:
-            need("--submit", "psij")
+            require("--submit", "psij")
 
     def refuse_several(self, jobs: int) -> None:
         """Raises ImbError for several jobs of a scheduler without time limits."""
@@ -103,7 +103,7 @@ def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
     from imb.runner.submit import submit
 
     assert job.scheduler
-    over = session.done(archive, plan)
+    over = session.finished_launches(archive, plan)
     session.refuse_without_secrets(
         plan, (item for item in plan.items if item.number not in over), recorded=True
     )
@@ -127,6 +127,6 @@ def _minutes(archive: Archive, plan: Plan) -> float:
     from imb.runner import session, stored_sessions
 
     seconds = session.remaining_seconds(
-        plan, session.done(archive, plan).values(), stored_sessions.usual_seconds(archive, plan)
+        plan, session.finished_launches(archive, plan).values(), stored_sessions.usual_seconds(archive, plan)
     )
     return max(LEAST_MINUTES, math.ceil(1.5 * (seconds or 0.0) / 60))

@@ -20,8 +20,8 @@ from imb.cli.common import (
 )
 from imb.cli.option_groups import JUDGMENT
 from imb.model.errors import ImbError
-from imb.model.units import counted
-from imb.report.terminal import data, explained, json_data, say
+from imb.model.units import count_of
+from imb.report.terminal import explain_wait, say, write_data, write_json
 
 
 def command(
@@ -86,14 +86,14 @@ def command(
     )
     store = Archive(archive)
     launches = [launch for side in sides_named(store, *names) for launch in side.launches]
-    with explained(f"judging {counted(len(launches), 'launch')}"):
+    with explain_wait(f"judging {count_of(len(launches), 'launch')}"):
         judged = history(Side(name=", ".join(names), launches=launches), settings)
     if format == "json":
-        json_data(judged)
+        write_json(judged)
     elif format == "html":
         from imb.report.page import history_page
 
-        data(history_page(judged))
+        write_data(history_page(judged))
     else:
         from imb.report.history_text import history_text
 

@@ -35,7 +35,7 @@ from imb.compare.effects import (
     overall_verdict,
     planning_level,
     session_bound_effect,
-    undecided,
+    undecided_effect,
 )
 from imb.compare.kinds import method_of
 from imb.compare.launch_order import order_problem
@@ -81,7 +81,7 @@ class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of `imb compare`. `verdict` is that of bands and rows together (`together`). `unit`: what counts as one figure;
+    """Result of `imb compare`. `verdict` is that of bands and rows together (`overall_verdict`). `unit`: what counts as one figure;
     `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these launches
     permit no verdict, except for bands beyond the bound of sessions (imb.compare.session_bound). `detectable`: the slowdown, 0.1 is
     10 %, that so many launches find in 19 of 20 comparisons in half of the bands; `needed`: launches a side that would find a
@@ -158,7 +158,9 @@ def compare(
     )
     beyond: list[int] = []
     if design.inconclusive:
-        rows, bands = ([undecided(effect, settings) for effect in effects] for effects in (rows, bands))
+        rows, bands = (
+            [undecided_effect(effect, settings) for effect in effects] for effects in (rows, bands)
+        )
         states = states and msgspec.structs.replace(states, verdict="inconclusive")
         if members and settings.metric in session_bound.METRICS:
             beyond = session_bound.session_bound_signs(*band_means(both, list(members.values()))[:2])
@@ -210,7 +212,7 @@ def compare(
         inconclusive=design.inconclusive,
         states=states,
     )
-    why = session_bound.reason(beyond, a.letter, b.letter) if any(beyond) else None
+    why = session_bound.bound_reason(beyond, a.letter, b.letter) if any(beyond) else None
     notes = [
         *filter(None, [why, design.inconclusive, str(states) if states else None]),
         *notes,
@@ -428,6 +430,6 @@ _WORST_FIRST: tuple[Verdict, ...] = (
 )
 
 
-def worst(comparisons: Sequence[Comparison]) -> Verdict:
+def worst_verdict(comparisons: Sequence[Comparison]) -> Verdict:
     """The worst verdict of several comparisons."""
     return min((comparison.verdict for comparison in comparisons), key=_WORST_FIRST.index)

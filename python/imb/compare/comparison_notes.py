@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from imb.compare import condition_diff
+from imb.compare.dominant_state import launches_outside_dominant_state, sentences_of
 from imb.compare.log_speeds import NO_MESSAGE, levels_of_launches
 from imb.compare.pairing import share_launches
-from imb.compare.usual import launches_outside_dominant_state, sentences_of
-from imb.model.observations import Key, Launch, Side, interleaved
-from imb.model.text import natural
-from imb.model.units import abridged, as_percent, counted, duration, us
+from imb.model.observations import Key, Launch, Side, are_interleaved
+from imb.model.text import natural_key
+from imb.model.units import abridge, count_of, duration, percent_text, us
 from imb.stats.arrays import Values
 from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import FEWEST
@@ -46,10 +46,10 @@ def caveats(
     """Sentences, the most important first; `comparison`, `both` and the `conditions` of both sides come from `imb.compare.comparison`."""
     if not share_launches(a, b) and (shared := _count_shared_launches(a, b)):
         yield (
-            f"the same runs on both sides: {counted(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
+            f"the same runs on both sides: {count_of(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
             " differences; remove them from one"
         )
-    if same_path := condition_diff.same_path(*conditions, comparison.conditions):
+    if same_path := condition_diff.common_path(*conditions, comparison.conditions):
         yield same_path
     yield from _crowded(a, b)
     for side in (a, b):
@@ -74,8 +74,8 @@ def caveats(
     placed = sum(band.rows for band in comparison.bands) + len(both.alone)
     plain = sum(row.quantile is None for row in comparison.rows)
     if placed < plain:
-        yield f"{counted(plain - placed, 'row')} outside all size bands; see --bands"
-    for lacking, side in zip(condition_diff.unknown(*conditions), (a, b), strict=True):
+        yield f"{count_of(plain - placed, 'row')} outside all size bands; see --bands"
+    for lacking, side in zip(condition_diff.unknown_conditions(*conditions), (a, b), strict=True):
         if lacking and any(launch.rows for launch in side.launches):
             if len(lacking) > SEEN and all(map(_is_log, side.launches)):
                 yield f"{side.letter} is a log, which lacks most conditions"
@@ -97,8 +97,8 @@ def _crowded(a: Side, b: Side) -> Iterator[str]:
     if letters:
         ranks, cores = max(filter(None, worst.values()))
         yield (
-            f"{' and '.join(letters)}: {ranks} ranks on {counted(cores, 'core')}: ranks share cores, and times are mostly of how"
-            f" they wait for each other; give at most {counted(cores, 'rank')} per host"
+            f"{' and '.join(letters)}: {ranks} ranks on {count_of(cores, 'core')}: ranks share cores, and times are mostly of how"
+            f" they wait for each other; give at most {count_of(cores, 'rank')} per host"
         )
 
 
@@ -118,7 +118,7 @@ def _side_notes(name: str, side: Side) -> Iterator[str]:
     ends = Counter(filter(None, map(_end_phrase, side.launches)))
     for how, count in ends.items():
         ended = how if count == 1 else re.sub("^was ", "were ", how)
-        yield f"{name}: {counted(count, 'launch')} {ended}; rows measured until then are included"
+        yield f"{name}: {count_of(count, 'launch')} {ended}; rows measured until then are included"
     if lacking := _lacking(side):
         yield f"{name}: missing in some launches: {_some(lacking)}"
 
@@ -143,9 +143,9 @@ def _repeated(a: Side, b: Side) -> Iterator[str]:
     counts = [f"{len(side.replaced)} of {side.letter}" for side in (a, b) if side.replaced]
     if counts:
         every = len(a.replaced) + len(b.replaced)
-        beside = ", or one that ran beside them," if interleaved(a, b) else ""
+        beside = ", or one that ran beside them," if are_interleaved(a, b) else ""
         yield (
-            f"{counted(every, 'launch')} outside the dominant state{beside} {'was' if every == 1 else 'were'} repeated, by the state probe"
+            f"{count_of(every, 'launch')} outside the dominant state{beside} {'was' if every == 1 else 'were'} repeated, by the state probe"
             f" alone ({', '.join(counts)}); the repeats are judged, both are kept"
         )
 
@@ -208,7 +208,7 @@ def _remedy(a: Side, b: Side) -> str:
     """What helps where launches differ too much."""
     if share_launches(a, b):
         return "take more passes (a larger --launch-budget) or launches"
-    return "take more segments or launches" if interleaved(a, b) else "interleave with --segments"
+    return "take more segments or launches" if are_interleaved(a, b) else "interleave with --segments"
 
 
 def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
@@ -219,17 +219,19 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
     )
     few = min(of_a, of_b)
     hidden = comparison.detectable is None or comparison.detectable > USELESS
-    change = f"above {as_percent(USELESS, 0)}" if hidden else f"{as_percent(comparison.detectable or 0, 0)}"
+    change = (
+        f"above {percent_text(USELESS, 0)}" if hidden else f"{percent_text(comparison.detectable or 0, 0)}"
+    )
     if comparison.inconclusive or comparison.unit == "session":
         if few < FEWEST and comparison.unit == "launch":
-            yield f"{of_a} against {counted(of_b, 'launch')}: also too few within a session; take {ENOUGH} per side or more"
+            yield f"{of_a} against {count_of(of_b, 'launch')}: also too few within a session; take {ENOUGH} per side or more"
         if not comparison.inconclusive and comparison.verdict == "inconclusive":
-            sides = f"{comparison.sessions_a} against {counted(comparison.sessions_b or 0, 'session')}"
+            sides = f"{comparison.sessions_a} against {count_of(comparison.sessions_b or 0, 'session')}"
             yield f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band)"
         return  # more launches would not show how far sessions differ
     if few >= ENOUGH and comparison.verdict != "inconclusive":
         return
-    sides = f"{of_a} against {counted(of_b, 'launch')}"
+    sides = f"{of_a} against {count_of(of_b, 'launch')}"
     if comparison.needed is None:
         yield f"{sides}: too few to estimate the spread of launches; take {ENOUGH} per side or more"
         return
@@ -248,7 +250,7 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
     )
     yield (
         f"{sides}: minimum detectable change {change} (power 95 %, uniform change, median band);"
-        f" for {as_percent(comparison.settings.relevant)} take {needed}"
+        f" for {percent_text(comparison.settings.relevant)} take {needed}"
     )
     if few < FEWEST:
         yield (
@@ -260,7 +262,7 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
 def _interleaving(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
     """Whether launches should be interleaved, or rows were too short for it."""
     most = max(comparison.launches_a, comparison.launches_b)
-    if interleaved(a, b):
+    if are_interleaved(a, b):
         rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]
         single = [row for row in rows if row.passes is None]
         seconds = [(row.repetitions or 0) * (row.time_avg_seconds or 0) for row in single]
@@ -277,9 +279,9 @@ def _interleaving(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
 
 
 def _sort_key(key: Key) -> tuple[tuple[int, int, str], ...]:
-    return natural(str(key))
+    return natural_key(str(key))
 
 
 def _some(keys: Iterable[Key]) -> str:
     names = list(map(str, keys))
-    return f"{counted(len(names), 'row')} ({abridged(names, SEEN, '; ')})"
+    return f"{count_of(len(names), 'row')} ({abridge(names, SEEN, '; ')})"

@@ -21,7 +21,7 @@ from imb.model.conditions import (
 from imb.model.facts import fact
 from imb.model.mpis import OpenMpi, library_name
 from imb.model.observations import Side
-from imb.model.units import abridged
+from imb.model.units import abridge
 
 _NAMED = 2  # choices in the name of a side
 _LONGEST = 40  # characters of each
@@ -42,7 +42,7 @@ class Difference(msgspec.Struct, frozen=True):
         return condition_labeled(self.name)
 
 
-def order(id: str) -> tuple[int, str]:
+def sort_key(id: str) -> tuple[int, str]:
     """A key to sort conditions by: in the order of the table, then others by label."""
     return _PLACES.get(id, len(_PLACES)), condition(id).label
 
@@ -54,7 +54,7 @@ def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None
     launches = len(a.launches) + len(b.launches)
     differing = [
         Difference(condition(id).label, of_a[id], of_b[id])
-        for id in sorted(of_a.keys() & of_b.keys(), key=order)
+        for id in sorted(of_a.keys() & of_b.keys(), key=sort_key)
         if _differ(id, of_a[id], of_b[id]) and not varies_per_launch(id, [*of_a[id], *of_b[id]], launches)
     ]
     return [
@@ -82,10 +82,10 @@ def names_of_sides(differing: Sequence[Difference]) -> tuple[str, str] | None:
     if not ids:
         return None
     a, b = ([_setting(id, chosen[id][side]) for id in ids] for side in (0, 1))
-    return abridged(a, _NAMED), abridged(b, _NAMED)
+    return abridge(a, _NAMED), abridge(b, _NAMED)
 
 
-def same_path(of_a: Values, of_b: Values, differing: Sequence[Difference]) -> str | None:
+def common_path(of_a: Values, of_b: Values, differing: Sequence[Difference]) -> str | None:
     """A sentence if sides that differ by a setting took the same path for their messages, so that the setting selected no other transport.
     None where the paths differ or are not known."""
     names = names_of_sides(differing)
@@ -119,7 +119,7 @@ def _add_interface(difference: Difference, of_a: Values, of_b: Values) -> Differ
     return Difference(difference.name, a, b)
 
 
-def unknown(of_a: Values, of_b: Values) -> tuple[list[str], list[str]]:
+def unknown_conditions(of_a: Values, of_b: Values) -> tuple[list[str], list[str]]:
     """Conditions that are known for B only, and those for A only."""
     without_gpus = ["none"] in (of_a.get("gpus"), of_b.get("gpus"))
     listed = [row for row in CONDITIONS if not (without_gpus and row.id.startswith("gpu."))]

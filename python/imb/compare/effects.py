@@ -16,7 +16,7 @@ from imb.compare.state_shares import StateShares
 from imb.model import sequential_design
 from imb.model.observations import Key
 from imb.model.statuses import Status
-from imb.model.units import as_percent
+from imb.model.units import percent_text
 from imb.stats import shift as stats
 from imb.stats.arrays import LARGEST_LOG, Values
 from imb.stats.error_rates import ANY_FALSE
@@ -60,12 +60,12 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def intervals(self) -> str:
         """What the intervals are that are shown of effects, as a sentence without its point."""
-        family, alone = (as_percent(share) for share in (1 - self.false_discovery, self.confidence))
+        family, alone = (percent_text(share) for share in (1 - self.false_discovery, self.confidence))
         return f"Intervals: {family} for all bands and rows together; where {alone} is written, for that band or row alone"
 
     def error_rate(self) -> str:
         """What is controlled, as a sentence without its point."""
-        return f"Chance of any false difference: at most {as_percent(self.false_discovery)}"
+        return f"Chance of any false difference: at most {percent_text(self.false_discovery)}"
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,7 +236,7 @@ def _decided(effect: Effect, settings: CompareSettings, launches: int) -> Effect
     )
 
 
-def undecided(effect: Effect, settings: CompareSettings) -> Effect:
+def undecided_effect(effect: Effect, settings: CompareSettings) -> Effect:
     """The same without a verdict, for a comparison that permits none."""
     return _shown(effect, "inconclusive", settings)
 
@@ -279,7 +279,7 @@ def _latched(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
     low, high = max(before.low, now.low), min(before.high, now.high)
     wide = _both(before.simultaneous, now.simultaneous)
     if low > high or wide is None:
-        return undecided(now, settings)
+        return undecided_effect(now, settings)
     both = msgspec.structs.replace(
         now, low=low, high=high, simultaneous=wide, p=min(before.p, now.p), q=min(before.q, now.q)
     )

@@ -8,7 +8,7 @@ from imb.model.errors import ImbError
 from imb.model.gpus import memory_of
 from imb.model.observations import Launch, Side
 from imb.model.records import Run
-from imb.model.units import counted
+from imb.model.units import count_of
 
 
 def method_of(launch: Launch) -> str | None:
@@ -40,7 +40,7 @@ def refuse_other_kinds(side: Side) -> None:
     """Raises ImbError where launches are of several kinds."""
     kinds = group_by_kind(side.launches)
     if len(kinds) > 1:
-        named = "; ".join(f"{kind} ({counted(len(launches), 'launch')})" for kind, launches in kinds.items())
+        named = "; ".join(f"{kind} ({count_of(len(launches), 'launch')})" for kind, launches in kinds.items())
         raise ImbError(
             f"{side.name} has launches of different kinds: {named}; name runs of one kind, separated by commas, or with a"
             " query (imb query --help)"

@@ -25,9 +25,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from imb.model.observations import Launch, Side, interleaved
+from imb.model.observations import Launch, Side, are_interleaved
 from imb.model.repeats import is_repeat
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.stats.shift import FEWEST
 
 Unit: TypeAlias = Literal["pair", "launch", "session"]
@@ -123,7 +123,7 @@ def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
 
 def fewest_pairs(a: Side, b: Side) -> int:
     """Pairs of one cell from which on launches are judged two by two."""
-    return FEWEST if interleaved(a, b) or share_launches(a, b) else FEWEST_PAIRS
+    return FEWEST if are_interleaved(a, b) or share_launches(a, b) else FEWEST_PAIRS
 
 
 def share_launches(a: Side, b: Side) -> bool:
@@ -174,7 +174,7 @@ def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         "session",
         sessions=(_numbers(a), _numbers(b)),
         inconclusive=(
-            f"{a.letter} has {counted(of_a, 'session')} and {b.letter} {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each{assumed}"
+            f"{a.letter} has {count_of(of_a, 'session')} and {b.letter} {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each{assumed}"
             if few
             else None
         ),
@@ -183,7 +183,7 @@ def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
 
 def _unknown_session_reason(a: Side, b: Side, unknown: Sequence[int]) -> str:
     counts = " and ".join(
-        f"{counted(many, 'launch')} of {side.letter}"
+        f"{count_of(many, 'launch')} of {side.letter}"
         for side, many in zip((a, b), unknown, strict=True)
         if many
     )
@@ -225,7 +225,7 @@ def _cell_of(launch: Launch) -> Hashable:
 def _places(side: Side) -> dict[LaunchPlace, Launch]:
     """Launches with rows by place; without those of a place that has several."""
     by_place: dict[LaunchPlace, list[Launch]] = {}
-    parts = interleaved(side)
+    parts = are_interleaved(side)
     for launch in side.launches:
         session, turn = session_of(launch), launch.facts.get("turn")
         if session is not None and isinstance(turn, int) and launch.rows:
@@ -252,7 +252,7 @@ def _lost(
         why = [_lost_pair_reason(side, place) for side, place in alone[:NAMED]]
         more = "; ..." if len(alone) > NAMED else ""
         yield (
-            f"{len(alone)} of {counted(len(common) + len(alone), 'pair')} lost: {'; '.join(why)}{more};"
+            f"{len(alone)} of {count_of(len(common) + len(alone), 'pair')} lost: {'; '.join(why)}{more};"
             " the other launch of the pair is not judged"
         )
     for side, of_side in ((a, places[0]), (b, places[1])):
@@ -260,7 +260,7 @@ def _lost(
         rest = sum(launch.name not in judged for launch in side.launches if launch.rows)
         rest += sum(place.session not in shared for place in of_side)
         if rest:
-            yield f"{counted(rest, 'launch')} of {side.letter} without a partner in the same round of a session; not judged"
+            yield f"{count_of(rest, 'launch')} of {side.letter} without a partner in the same round of a session; not judged"
 
 
 def _lost_pair_reason(side: Side, place: LaunchPlace) -> str:

@@ -1,7 +1,7 @@
 """Which launches of a session are measured again, because they were outside the dominant state of the machine. Pure.
 
 By their probes alone: no figure of a benchmark is read, and no variant is known here. Launches of all variants that share their
-surroundings define the dominant state together (imb.compare.usual). So where nothing differs between variants, each is measured again
+surroundings define the dominant state together (imb.compare.dominant_state). So where nothing differs between variants, each is measured again
 with the same probability, and a test between them keeps its level. docs/evidence/validation.md has the rates.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from imb.compare.usual import launches_outside_dominant_state
+from imb.compare.dominant_state import launches_outside_dominant_state
 from imb.model.observations import Launch
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from imb.model.sequential_design import SequentialDesign, design_of, round_of
-from imb.model.units import counted
+from imb.model.units import count_of
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch, Side
@@ -61,7 +61,7 @@ def plan_looks(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
         seen_a, seen_b = (_only(side, rounds) for side in (a, b))
         left = len(a.launches) + len(b.launches) - len(seen_a.launches) - len(seen_b.launches)
         if left:
-            notes.append(f"{counted(left, 'launch')} of incomplete rounds; not judged")
+            notes.append(f"{count_of(left, 'launch')} of incomplete rounds; not judged")
         a, b = seen_a, seen_b
     else:
         notes.append(

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.stats.arrays import Values
 from imb.stats.shift import FEWEST
 
@@ -29,9 +29,9 @@ def session_bound_signs(a: Values, b: Values) -> list[int]:
     return signs
 
 
-def reason(signs: list[int], a: str, b: str) -> str:
+def bound_reason(signs: list[int], a: str, b: str) -> str:
     """Why bands have a verdict in a comparison that permits none by test. `a`, `b`: letters of the sides."""
     return (
-        f"{sum(map(abs, signs))} of {counted(len(signs), 'band')} judged by a bound, not by a test: every launch of {b} is a factor of"
+        f"{sum(map(abs, signs))} of {count_of(len(signs), 'band')} judged by a bound, not by a test: every launch of {b} is a factor of"
         f" {FACTOR:g} or more away from all of {a}, and sessions of one machine are not"
     )

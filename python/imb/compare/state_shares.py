@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from imb.compare.dominant_state import LEAST_RATIO, Ranks, ranks_of, references_of, split
 from imb.compare.log_speeds import levels_of_launches
-from imb.compare.usual import LEAST_RATIO, Ranks, ranks_of, references_of, split
 from imb.model.observations import Launch, Side
 from imb.model.repeats import is_repeat
 from imb.stats.arrays import Values

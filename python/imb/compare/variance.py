@@ -18,8 +18,14 @@ import msgspec
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
-from imb.compare.usual import Ranks, UnusualLaunch, launches_outside_dominant_state, ranks_of, references_of
-from imb.model.observations import METRICS, Key, Launch, Side, bytes_counted
+from imb.compare.dominant_state import (
+    Ranks,
+    UnusualLaunch,
+    launches_outside_dominant_state,
+    ranks_of,
+    references_of,
+)
+from imb.model.observations import METRICS, Key, Launch, Side, counted_bytes
 from imb.model.records import Result
 from imb.stats.arrays import LARGEST_LOG, Values
 from imb.stats.medians import known_median
@@ -213,7 +219,7 @@ def _row(key: Key, launches: Sequence[Launch], figures: Figures) -> RowParts:
     total = spread_of(logs)
     between = None if math.isnan(total) else math.sqrt(max(total**2 - (squares or 0.0), 0.0))
     seconds = float(np.exp(np.median(logs))) if len(logs) else None
-    counted = known_median([bytes_counted(row) for row in usual])
+    counted = known_median([counted_bytes(row) for row in usual])
     return RowParts(
         key=key,
         launches=len(logs),

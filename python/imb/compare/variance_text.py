@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from imb.compare.usual import FEWEST, sentences_of
+from imb.compare.dominant_state import FEWEST, sentences_of
 from imb.compare.variance import CONFIDENCE, NAMES, TARGET, Name, Variance, VarianceComponent
-from imb.model.units import MOST_SPREAD, NOT_KNOWN, as_percent, counted, known_width, spread_percent
+from imb.model.units import MOST_SPREAD, NOT_KNOWN, count_of, known_width, percent_text, spread_percent
 from imb.stats.arrays import LARGEST_LOG
 
 PARTS: dict[Name, str] = {
@@ -44,7 +44,7 @@ def verdict(variance: Variance, *, figures: bool = True) -> str | None:
         return f"launches differ by {deviation_percent(first.typical)}; in classic launches this includes the error of each launch"
     if len(variance.parts) == 1 or variance.certain:
         return f"{_DOMINATES[first.name]}{shown}"
-    doubt = f" (not certain with {counted(variance.launches, 'launch')})"
+    doubt = f" (not certain with {count_of(variance.launches, 'launch')})"
     return f"largest part: {PARTS[first.name]}{doubt}{shown}"
 
 
@@ -75,7 +75,7 @@ def limits(part: VarianceComponent) -> str:
     """` (90 % interval 4.0 % to 12 %)`, of the launches' part."""
     if part.low == part.high or math.isinf(part.high) or math.expm1(part.low) > MOST_SPREAD:
         return ""
-    return f" ({as_percent(CONFIDENCE, 0)} interval {deviation_percent(part.low)} to {deviation_percent(part.high)})"
+    return f" ({percent_text(CONFIDENCE, 0)} interval {deviation_percent(part.low)} to {deviation_percent(part.high)})"
 
 
 def advice(variance: Variance) -> str | None:
@@ -89,7 +89,7 @@ def advice(variance: Variance) -> str | None:
         return None
     needed = variance.needed()
     many = f"more than {MANY:,}" if needed is None or needed > MANY else f"{needed:,}"
-    return f"take more launches: ±{as_percent(TARGET, 0)} needs {many}"
+    return f"take more launches: ±{percent_text(TARGET, 0)} needs {many}"
 
 
 def notes(variance: Variance) -> list[str]:
@@ -102,11 +102,11 @@ def notes(variance: Variance) -> list[str]:
         sentences.append("spread of launches unknown: one launch")
     elif variance.launches < FEW_LAUNCHES:
         sentences.append(
-            f"spread of launches uncertain: most rows have {counted(variance.launches, 'launch')}"
+            f"spread of launches uncertain: most rows have {count_of(variance.launches, 'launch')}"
         )
     if variance.mixed:
         sentences.append(
-            f"{counted(variance.mixed, 'figure')} (of a row and a launch) mix states of the machine, as too few samples saw the fastest;"
+            f"{count_of(variance.mixed, 'figure')} (of a row and a launch) mix states of the machine, as too few samples saw the fastest;"
             " not compared with others"
         )
     if variance.in_passes and not variance.unusual and 1 < variance.all_launches < FEWEST:

@@ -43,13 +43,13 @@ __all__ = [
 ]  # fmt: skip
 
 RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    launches.unreadable,
+    launches.unread_lines,
     launches.defects,
     launches.failures,
-    launches.alone,
+    launches.separate_ranks,
     launches.ends,
-    paths.used,
-    causes.placed,
+    paths.used_paths,
+    causes.placement,
     causes.disturbances,
     expected.latency,
     expected.peak_bandwidth,
@@ -58,13 +58,13 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     spread.slowest_rank,
     spread.launch_spread,
     spread.tails,
-    parts.usual_state,
+    parts.dominant_state,
     parts.variance,
     shape.cliffs,
     shape.plateaus,
     expected.collectives,
     expected.overlap,
-    expected.overlapped,
+    expected.slow_overlap,
     shape.switches,
 )
 

@@ -22,7 +22,7 @@ from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
 from imb.model.records import Evidence
 from imb.model.text import numbers_in
-from imb.model.units import and_others, as_percent, counted, duration
+from imb.model.units import count_of, duration, first_and_others, percent_text
 
 # Probability that any cause is named in a side without one, by samples and by launches: 1.5 % together.
 OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01
@@ -123,14 +123,14 @@ def disturbances(case: Case) -> Iterator[Finding]:
         case.note(f"causes: need launches in passes, or {association.FEWEST_LAUNCHES} launches")
 
 
-def placed(case: Case) -> Iterator[Finding]:
+def placement(case: Case) -> Iterator[Finding]:
     """Ranks that share a CPU, and ranks that are not where they were asked to be."""
     shared: dict[str, list[Launch]] = {}
     astray: dict[str, list[Launch]] = {}
     for launch in case.side.launches:
-        for sentence in sharing(launch):
+        for sentence in shared_cpus(launch):
             shared.setdefault(sentence, []).append(launch)
-        for sentence in misplaced(launch):
+        for sentence in misplaced_ranks(launch):
             astray.setdefault(sentence, []).append(launch)
     for problem, by_sentence in (("share", shared), ("astray", astray)):
         for sentence, launches in by_sentence.items():
@@ -140,9 +140,9 @@ def placed(case: Case) -> Iterator[Finding]:
                 rule="placement",
                 where=f"launch {launches[0].name}"
                 if len(launches) == 1
-                else counted(len(launches), "launch"),
+                else count_of(len(launches), "launch"),
                 found=sentence
-                + (f" in {len(launches)} of {counted(launch_count, 'launch')}" if launch_count > 1 else ""),
+                + (f" in {len(launches)} of {count_of(launch_count, 'launch')}" if launch_count > 1 else ""),
                 advice=f"{case.bind_advice}; times are those of the scheduler"
                 if problem == "share"
                 else "see the launcher's binding (mpiexec --report-bindings, HYDRA_TOPO_DEBUG=1), cpusets and cgroups",
@@ -151,7 +151,7 @@ def placed(case: Case) -> Iterator[Finding]:
             )
 
 
-def sharing(launch: Launch) -> list[str]:
+def shared_cpus(launch: Launch) -> list[str]:
     """`ranks 0 and 1 share CPU 0 of n0`, of ranks that have the same CPUs and outnumber them. Simulated ranks (SMPI) have all the
     time that they need."""
     if "SMPI" in ((launch.run.mpi.known_as if launch.run.mpi else None) or ""):
@@ -167,7 +167,7 @@ def sharing(launch: Launch) -> list[str]:
     ]
 
 
-def misplaced(launch: Launch) -> list[str]:
+def misplaced_ranks(launch: Launch) -> list[str]:
     """`rank 1 is on CPUs 0 instead of 1`, by what `imb` was asked for (--cpus)."""
     requested = fact(list[int], launch.facts, "intent", "cpus") or []
     return [
@@ -263,15 +263,15 @@ def _finding(
     if inside:
         most = max(inside, key=lambda within: max(within.lost, within.waited))
         rows = Tally(str(within.worst) for within in inside).most_common()
-        where = and_others(rows[0][0], [name for name, _ in rows[1:]])
+        where = first_and_others(rows[0][0], [name for name, _ in rows[1:]])
         weight = max(most.lost, most.waited) / max(case.thresholds.cause, 1e-9)
         sentences.append(
             _sentence(cause, most)
-            + (f", in {len(inside)} of {counted(series_count, 'launch')}" if series_count > 1 else "")
+            + (f", in {len(inside)} of {count_of(series_count, 'launch')}" if series_count > 1 else "")
         )
         if most.slower > 1 and most.lost > 0:
             sentences.append(
-                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {as_percent(most.lost, 0)} of the time"
+                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {percent_text(most.lost, 0)} of the time"
             )
         evidence |= {
             "counter": most.counter,
@@ -312,7 +312,7 @@ def _sentence(cause: Cause, within: SampleAssociation) -> str:
         most = series.most[within.counter].sum()
         switches = series.amounts.get("involuntary_switches", np.zeros(1)).sum()
         figures = (
-            f"waited for a CPU {as_percent(min(most / total, 1.0), 0)} of {duration(total)} (the worst rank of each sample), "
+            f"waited for a CPU {percent_text(min(most / total, 1.0), 0)} of {duration(total)} (the worst rank of each sample), "
             f"{switches / total:.0f} involuntary switches a second"
         )
     elif within.counter == "steal_seconds":

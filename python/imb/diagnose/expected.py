@@ -11,7 +11,7 @@ from imb.diagnose.case import Case, Curve, Finding
 from imb.model import collective_models
 from imb.model.gpus import UNKNOWN
 from imb.model.mpis import ALGORITHM_CHOICES, PROGRESS_THREADS
-from imb.model.units import as_percent, counted, duration, megabytes, size, us
+from imb.model.units import count_of, duration, megabytes, percent_text, size, us
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
 
@@ -114,7 +114,7 @@ def peak_bandwidth(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="link",
             where=str(best.curve.key),
-            found=f"best bandwidth is {megabytes(best.rate)} at {size(best.bytes)}, {as_percent(best.rate / link, 0)} of the link's "
+            found=f"best bandwidth is {megabytes(best.rate)} at {size(best.bytes)}, {percent_text(best.rate / link, 0)} of the link's "
             f"{megabytes(link)}; well-tuned systems reach 90 to 95 %",
             advice="check the link's rate and width (ibstat, ethtool), its MTU, the adapter's PCIe lanes and NUMA node, and "
             "which transport is used (UCX_LOG_LEVEL=info, FI_LOG_LEVEL=info)",
@@ -138,7 +138,7 @@ def peak_bandwidth(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="memory",
             where=str(longest.curve.key),
-            found=f"{megabytes(longest.rate)} at {size(longest.bytes)} is {as_percent(2 * longest.rate / memory, 0)} of half the memory's "
+            found=f"{megabytes(longest.rate)} at {size(longest.bytes)} is {percent_text(2 * longest.rate / memory, 0)} of half the memory's "
             f"{megabytes(memory)}, which one copy (each byte read and written once) could use",
             advice="messages are copied more than once: enable single copy (CMA, XPMEM, KNEM), and bind both ranks to one "
             "NUMA node (--bind, --cpus)",
@@ -172,7 +172,7 @@ def collectives(case: Case) -> Iterator[Finding]:
             continue
         rows = []
         for i, key in enumerate(curve.keys):
-            implied = collective_models.expected(
+            implied = collective_models.expected_time(
                 curve.key.benchmark, processes, key.bytes or 0, message, combine
             )
             if implied and curve.medians[i] > 0 and key.bytes != 0:
@@ -186,7 +186,7 @@ def collectives(case: Case) -> Iterator[Finding]:
             rule="collective",
             where=str(curve.key),
             found=f"takes {ratio:.1f} times what PingPong implies at {size(curve.keys[at].bytes)}: {us(curve.medians[at])} "
-            f"instead of {us(seconds)} ({algorithm}); more than {limit:g} times at {len(over)} of {counted(len(rows), 'length')}",
+            f"instead of {us(seconds)} ({algorithm}); more than {limit:g} times at {len(over)} of {count_of(len(rows), 'length')}",
             advice="try the MPI's other algorithms for this collective "
             f"({ALGORITHM_CHOICES}) and its node-aware ones; look at contention: fewer ranks per node, PingPong -- -multi 0",
             evidence={
@@ -215,9 +215,9 @@ def overlap(case: Case) -> Iterator[Finding]:
                 level="warning",
                 rule="load-drift",
                 where=str(curve.key),
-                found=f"computation speed was {as_percent(float(drift[at]), 0)} off its calibration at "
-                f"{size(curve.keys[at].bytes)}, in {counted(len(over), 'row')} by more than "
-                f"{as_percent(case.thresholds.load_drift, 0)}",
+                found=f"computation speed was {percent_text(float(drift[at]), 0)} off its calibration at "
+                f"{size(curve.keys[at].bytes)}, in {count_of(len(over), 'row')} by more than "
+                f"{percent_text(case.thresholds.load_drift, 0)}",
                 advice="other load or a changing clock frequency: fix the frequency, run imb doctor; the "
                 "overlap of these rows is unreliable",
                 evidence={"drift": float(drift[at]), "bytes": [curve.keys[i].bytes for i in over]},
@@ -229,7 +229,7 @@ def overlap(case: Case) -> Iterator[Finding]:
                 rule="overlap",
                 where=str(curve.key),
                 found=f"computation hides {np.median(hidden[long]):.0f} % of the communication of 64 KiB and more (median of "
-                f"{counted(len(long), 'length')})",
+                f"{count_of(len(long), 'length')})",
                 advice="this MPI makes progress inside its calls only: call MPI_Test during the computation (-- -progress 10 shows "
                 f"the effect), or try its progress thread ({PROGRESS_THREADS})",
                 evidence={"overlap_percent": [float(hidden[i]) for i in long]},
@@ -237,7 +237,7 @@ def overlap(case: Case) -> Iterator[Finding]:
             )
 
 
-def overlapped(case: Case) -> Iterator[Finding]:
+def slow_overlap(case: Case) -> Iterator[Finding]:
     """An operation with computation takes much longer than without it, and the computation, one after the other."""
     limit = case.thresholds.overlap_excess
     for curve in case.curves:
@@ -262,7 +262,7 @@ def overlapped(case: Case) -> Iterator[Finding]:
             where=str(curve.key),
             found=f"with computation the operation takes {duration(both[at])} at {size(curve.keys[at].bytes)}, {excess[at]:.3g} "
             f"times the sum of pure transfer ({duration(pure[at])}) and computation ({duration(computation[at])}); more than "
-            f"{limit:g} times at {len(over)} of {counted(int(np.isfinite(excess).sum()), 'length')}",
+            f"{limit:g} times at {len(over)} of {count_of(int(np.isfinite(excess).sum()), 'length')}",
             advice="computation delays this operation: see whether progress threads of the MPI or file system have a core "
             "(--bind, --cpus), and whether the operation is a nonblocking one of a slow component (OMPI_MCA_io, file system)",
             evidence={

@@ -18,7 +18,7 @@ from imb.model.gpus import (
     same_gpu,
 )
 from imb.model.observations import Launch
-from imb.model.units import as_percent, size
+from imb.model.units import percent_text, size
 
 
 class Limit(NamedTuple):
@@ -68,7 +68,7 @@ def _finding(case: Case, best: BestRate, limit: Limit) -> Finding:
         level=level,
         rule="gpu-link",
         where=str(best.curve.key),
-        found=f"{best.rate / 1e9:.3g} of {limit.rate / 1e9:.3g} GB/s of {limit.name} ({as_percent(share, 0)}) at {size(best.bytes)}",
+        found=f"{best.rate / 1e9:.3g} of {limit.rate / 1e9:.3g} GB/s of {limit.name} ({percent_text(share, 0)}) at {size(best.bytes)}",
         advice=advice,
         evidence={"bandwidth": best.rate, "link": limit.rate, "name": limit.name, "bytes": int(best.bytes)},
         weight=weight,

@@ -16,7 +16,7 @@ from imb.model.outcomes import incomplete_reason
 from imb.model.records import Problem
 from imb.model.statuses import SuiteStatus
 from imb.model.text import shell_word
-from imb.model.units import counted, size, sizes
+from imb.model.units import count_of, size, sizes
 
 
 def defects(case: Case) -> Iterator[Finding]:
@@ -30,7 +30,7 @@ def defects(case: Case) -> Iterator[Finding]:
                 level="problem",
                 rule="defects",
                 where=str(curve.key),
-                found=f"-check found {int(np.nansum(wrong)):,} defects in {counted(rows, 'row')}, most at "
+                found=f"-check found {int(np.nansum(wrong)):,} defects in {count_of(rows, 'row')}, most at "
                 f"{size(curve.keys[at].bytes)}: ranks did not receive what was sent",
                 advice="do not use results of this MPI or transport; repeat with another transport "
                 f"({TRANSPORT_CHOICES}) to find the defective one, and test memory and adapter",
@@ -66,7 +66,7 @@ def failures(case: Case) -> Iterator[Finding]:
             level="information" if is_expected else "problem" if cause == "io_error" else "warning",
             rule="failures",
             where=str(key),
-            found=f"{cause.replace('_', ' ')}{at}, {counted(len(rows), 'row')} not measured"
+            found=f"{cause.replace('_', ' ')}{at}, {count_of(len(rows), 'row')} not measured"
             + (f" ({detail[:120]})" if detail else ""),
             advice=_FAILED.get(cause, "see the output of the launch"),
             evidence={"cause": cause, "rows": len(rows), "bytes": lengths},
@@ -81,7 +81,7 @@ _ALONE = (
 )
 
 
-def alone(case: Case) -> Iterator[Finding]:
+def separate_ranks(case: Case) -> Iterator[Finding]:
     """Processes that were started alone, each as a launch of one process: benchmarks that need several were not measured."""
     by_source: dict[str, list[Launch]] = {}  # by file or run
     for launch in case.side.launches:
@@ -95,7 +95,7 @@ def alone(case: Case) -> Iterator[Finding]:
         if not certain and any(launch.rows for launch in launches):
             continue  # collectives of one process have their rows
         benchmarks = ", ".join(dict.fromkeys(name for launch in launches for name in _invalid(launch)))
-        count = f"{counted(many, 'launch')} of 1 process" + (" each" if many > 1 else "")
+        count = f"{count_of(many, 'launch')} of 1 process" + (" each" if many > 1 else "")
         if requested > 1:
             count += f" instead of {requested} processes"
         problem = (
@@ -126,7 +126,7 @@ def _requested_ranks(launch: Launch) -> int:
     return int(match[1]) if match else 1
 
 
-def unreadable(case: Case) -> Iterator[Finding]:
+def unread_lines(case: Case) -> Iterator[Finding]:
     """Lines that look like results and were not read."""
     files: dict[str, list[Problem]] = {}
     for problem in case.side.unread:
@@ -138,7 +138,7 @@ def unreadable(case: Case) -> Iterator[Finding]:
             level="problem",
             rule="unreadable lines",
             where=name,
-            found=f"{counted(rows, 'row')} skipped; first: {first}" if rows else first,
+            found=f"{count_of(rows, 'row')} skipped; first: {first}" if rows else first,
             advice="restore these lines in the log; values and findings come from the other rows",
             evidence={"rows": rows, "lines": [problem.line for problem in problems]},
             weight=float(max(rows, 1)),
@@ -182,7 +182,7 @@ def ends(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="end",
             where=f"launch {launch.name}",
-            found=f"{ending}; {counted(len(launch.rows), 'row')} kept",
+            found=f"{ending}; {count_of(len(launch.rows), 'row')} kept",
             advice=f"see its output (imb show {shell_word(launch.name)} --output), and repeat it",
             evidence={"exit_status": status, "rows": len(launch.rows)},
         )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imb.compare.usual import explanation, group_alike, names
+from imb.compare.dominant_state import explanation, group_alike, names
 from imb.compare.variance_text import advice, verdict
 from imb.diagnose.case import Case, Finding
-from imb.model.units import counted
+from imb.model.units import count_of
 
 
-def usual_state(case: Case) -> Iterator[Finding]:
+def dominant_state(case: Case) -> Iterator[Finding]:
     """Launches in passes whose fastest state is slower than the dominant state."""
     for group in group_alike(case.variance.unusual):
         yield Finding(
             level="warning",
             rule="usual-state",
             where=names(group),
-            found=f"{counted(len(group), 'launch')} of {len(case.side.launches)} {explanation(group)}",
+            found=f"{count_of(len(group), 'launch')} of {len(case.side.launches)} {explanation(group)}",
             advice="times are those of a slower machine: repeat these launches, with a larger --launch-budget if this is frequent, or "
             "exclude them",
             evidence={
@@ -39,7 +39,7 @@ def variance(case: Case) -> Iterator[Finding]:
     yield Finding(
         level="information",
         rule="variance",
-        where=f"{counted(len(components.rows), 'row')}, {counted(components.all_launches, 'launch')}",
+        where=f"{count_of(len(components.rows), 'row')}, {count_of(components.all_launches, 'launch')}",
         found=f"{verdict(components)}; standard deviations, medians over rows; worst row {first.worst_row}",
         advice=advice(components) or "",
         evidence={

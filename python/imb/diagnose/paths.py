@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from imb.diagnose.case import Case, Finding
 from imb.model import path
-from imb.model.conditions import Interface, interfaces_in, transport_settings, usable
+from imb.model.conditions import Interface, interfaces_in, transport_settings, usable_interfaces
 from imb.model.mpis import INTERFACE_SETTINGS, SHARED_MEMORY
 from imb.model.observations import Launch
 from imb.model.path import LOOPBACK, Way
-from imb.model.units import amount, as_percent, counted
+from imb.model.units import amount, count_of, percent_text
 
 # Where conditions do not list RDMA devices, they are recognized by their usual names.
 _RDMA = re.compile(
@@ -19,7 +19,7 @@ _RDMA = re.compile(
 )
 
 
-def used(case: Case) -> Iterator[Finding]:
+def used_paths(case: Case) -> Iterator[Finding]:
     """A path that is not what the machine offers, and launches that did not all take the same one."""
     by_placement: dict[str, list[tuple[Launch, Way]]] = {}
     for launch, series in zip(case.side.launches, case.series, strict=True):
@@ -48,7 +48,7 @@ def offered_interfaces(launch: Launch) -> list[Interface]:
     """Interfaces that could carry messages: those in the launch's conditions, of the host that launched, else those that
     its ranks' hosts listed, of which only the names are known."""
     interfaces = interfaces_in(launch.facts.get("conditions"))
-    offered = usable(interfaces)
+    offered = usable_interfaces(interfaces)
     names = {name for rank in launch.run.ranks or [] for name in rank.interfaces or []}
     offered += [
         Interface(name=name, rdma=True, up=True)
@@ -108,14 +108,14 @@ def _advice_between_hosts(launch: Launch, way: Way) -> tuple[str, str] | None:
 def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launches: int) -> Finding:
     settings = transport_settings(launch.run, launch.facts)
     settings_text = ", ".join(f"{name}={value}" for name, value in settings.items())
-    reported = path.reported_by_mpi(launch.facts)
-    in_launches = f" in {same} of {counted(launches, 'launch')}" if launches > 1 else ""
+    reported = path.transports_reported(launch.facts)
+    in_launches = f" in {same} of {count_of(launches, 'launch')}" if launches > 1 else ""
     return Finding(
         level="warning",
         rule="path",
         where=_placement_phrase(way.placement),
         found=f"{title}{in_launches}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
-        f"{counted(way.rows, 'row')} asked for ({as_percent(way.share, 0)} in the median row)"
+        f"{count_of(way.rows, 'row')} asked for ({percent_text(way.share, 0)} in the median row)"
         + (f"; {reported}" if reported else "")
         + (f"; settings of the MPI: {settings_text}" if settings_text else ""),
         advice=advice,

@@ -13,7 +13,7 @@ from imb.model.conditions import Cache
 from imb.model.facts import fact
 from imb.model.mpis import EAGER_LIMITS
 from imb.model.observations import Side
-from imb.model.units import and_others, as_percent, megabytes, size, us
+from imb.model.units import first_and_others, megabytes, percent_text, size, us
 
 _SHORT = 1024  # bytes: the time of shorter messages is latency
 _ADVICE_SHORT = (
@@ -56,8 +56,8 @@ def cliffs(case: Case) -> Iterator[Finding]:
         yield Finding(
             level="warning",
             rule="cliff",
-            where=and_others(first["curve"], [other["curve"] for other in others]),
-            found=f"bandwidth falls by {as_percent(first['lost'], 0)} from {size(before)} to {size(after)} "
+            where=first_and_others(first["curve"], [other["curve"] for other in others]),
+            found=f"bandwidth falls by {percent_text(first['lost'], 0)} from {size(before)} to {size(after)} "
             f"({megabytes(first['from'])} to {megabytes(first['to'])}) and is "
             + (f"regained at {size(regained_at)}" if regained_at else "not regained"),
             advice=_ADVICE_SHORT
@@ -148,9 +148,11 @@ def switches(case: Case) -> Iterator[Finding]:
         yield Finding(
             level="information",
             rule="switch",
-            where=and_others(first["curve"], [change["curve"] for change in changes if change is not first]),
+            where=first_and_others(
+                first["curve"], [change["curve"] for change in changes if change is not first]
+            ),
             found=f"protocol change between {size(before)} and {size(after)}: {first['before']}, then "
-            f"{first['after']}; time at {size(after)} {'jumps' if jump >= 0 else 'falls'} by {as_percent(abs(jump), 0)}",
+            f"{first['after']}; time at {size(after)} {'jumps' if jump >= 0 else 'falls'} by {percent_text(abs(jump), 0)}",
             advice="most often eager to rendezvous, another algorithm of a collective, or a cache that "
             "is full; compare with the thresholds of the MPI, and measure lengths in between (-- -msglen FILE)",
             evidence={"last_bytes": before, "first_bytes": after, "curves": changes},

@@ -10,7 +10,7 @@ import numpy as np
 from imb.diagnose.case import Case, Curve, Finding
 from imb.model import collective_models
 from imb.model.observations import Launch
-from imb.model.units import and_others, as_percent, counted, size, sizes, us
+from imb.model.units import count_of, first_and_others, percent_text, size, sizes, us
 from imb.stats.medians import nanmedian, percentiles
 
 
@@ -82,8 +82,8 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
             level="warning",
             rule="slowest-rank",
             where=f"{processes} ranks",
-            found=f"rank {rank}{place(case.side.launches[0], rank)} is the slowest in {times} of {counted(rows, 'row')} in "
-            f"which ranks differ by more than {as_percent(excess - 1, 0)}, by {as_percent(float(np.median(slower[processes])) - 1, 0)} in the median",
+            found=f"rank {rank}{place(case.side.launches[0], rank)} is the slowest in {times} of {count_of(rows, 'row')} in "
+            f"which ranks differ by more than {percent_text(excess - 1, 0)}, by {percent_text(float(np.median(slower[processes])) - 1, 0)} in the median",
             advice="check its CPU: frequency, other load, interrupts, a rank on the same core; give it another CPU or "
             "node (--hosts, --bind) and check whether the rank or the location is slow",
             evidence={"rank": rank, "rows": rows, "slowest_in": times, "p": chance},
@@ -120,9 +120,9 @@ def launch_spread(case: Case) -> Iterator[Finding]:
     yield Finding(
         level="warning" if typical > limit else "information",
         rule="launch-spread",
-        where=and_others(first, others),
+        where=first_and_others(first, others),
         found=f"launches differ by more than a factor of {limit:g} (90th over 10th percentile of {len(case.side.launches)}) "
-        f"in {len(medians)} of {counted(len(case.curves), 'curve')}: by {typical:.2f} in the median, {worst[0]:.2f} at worst "
+        f"in {len(medians)} of {count_of(len(case.curves), 'curve')}: by {typical:.2f} in the median, {worst[0]:.2f} at worst "
         f"({worst[1]})",
         advice=f"repeat on a quiet machine with more launches; {case.bind_advice}; compare only medians over "
         "launches, and look whether times fall into two groups (imb report): placement or frequency differ then"
@@ -153,7 +153,7 @@ def tails(case: Case) -> Iterator[Finding]:
             where=str(curve.key),
             found=f"one repetition of 100 takes {ratios[at]:.1f} times the median at {size(curve.keys[at].bytes)} "
             f"(p50 {us(nanmedian(middle)[at])}, p99 {us(nanmedian(tail)[at])}), more than {limit:g} times at "
-            f"{len(over)} of {counted(len(curve.keys), 'length')}",
+            f"{len(over)} of {count_of(len(curve.keys), 'length')}",
             advice="sporadic load on CPU or network: daemons, interrupts, a hypervisor, other jobs; "
             "leave a core free for the system, and compare with an idle node",
             evidence={"ratio": float(ratios[at]), "bytes": [curve.keys[i].bytes for i in over]},

@@ -8,8 +8,8 @@ import msgspec
 
 from imb.experiments.launch_lines import all_measured
 from imb.experiments.rounds import Rounds
-from imb.model.units import counted
-from imb.report.terminal import explained, json_data
+from imb.model.units import count_of
+from imb.report.terminal import explain_wait, write_json
 from imb.runner.experiment import SessionEnd
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
             ]
         launches = [launch for side in sides for launch in side.launches]
         settings = CompareSettings(metric=options.metric, relevant=options.relevant)
-        with explained(f"comparing {counted(len(launches), 'launch')}"):
+        with explain_wait(f"comparing {count_of(len(launches), 'launch')}"):
             comparison = compare(sides[0], sides[1], settings, comparable_launches(self.archive, launches))
         if comparison.sequential:
             looks = msgspec.structs.replace(comparison.sequential, stopped=executed.stopped)
@@ -67,7 +67,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
         from imb.report.comparison_text import print_comparison
 
         if self.settings.format == "json":
-            json_data(result)
+            write_json(result)
         else:
             print_comparison(result, all_rows=self.settings.rows)
         return EXIT[result.verdict]

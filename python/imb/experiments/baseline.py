@@ -9,7 +9,7 @@ import msgspec
 from imb.experiments.launch_lines import all_measured
 from imb.experiments.rounds import Rounds
 from imb.model.statuses import Status
-from imb.report.terminal import data, json_data, say
+from imb.report.terminal import say, write_data, write_json
 from imb.runner.experiment import SessionEnd
 from imb.store.store import Archive
 
@@ -96,12 +96,12 @@ def check_of(
 
 def print_check(checked: CheckedResults, settings: CheckSettings, *, complete: bool = True) -> int:
     """Prints the check; the exit status. `complete`: all launches were."""
-    from imb.compare.comparison import EXIT, worst
+    from imb.compare.comparison import EXIT, worst_verdict
 
     judged = checked.check
-    verdict = worst(judged.comparisons)
+    verdict = worst_verdict(judged.comparisons)
     if settings.format == "json":
-        json_data({"verdict": verdict, **msgspec.to_builtins(judged)})
+        write_json({"verdict": verdict, **msgspec.to_builtins(judged)})
     elif settings.format == "junit":
         from imb.report import junit
 
@@ -113,7 +113,7 @@ def print_check(checked: CheckedResults, settings: CheckSettings, *, complete: b
             )
             for comparison in judged.comparisons
         ]
-        data(junit.document(suites))
+        write_data(junit.document(suites))
     else:
         from imb.report.comparison_text import print_comparison
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imb.model.text import one_line
-from imb.report.terminal import Screen, folded, text_width
+from imb.report.terminal import Screen, fold_text, text_width
 
 if TYPE_CHECKING:
     from imb.runner.session import FinishedLaunch, Item, Plan
@@ -105,7 +105,7 @@ class Display:
         elif self.commands and item.work_key() not in self.commands_shown:
             self.commands_shown.add(item.work_key())
             text, _, _ = str(command).partition(" -json ")
-            for line in folded(f"$ {text}", text_width(err=True), end=" \\"):
+            for line in fold_text(f"$ {text}", text_width(err=True), end=" \\"):
                 self.say(line)
         self.bar.start()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from imb.model.facts import fact
 from imb.model.outcomes import incomplete_reason
 from imb.model.statuses import SuiteStatus
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import say
 from imb.store.reading import each_readable
 from imb.store.store import SHORT
@@ -76,7 +76,7 @@ def launch_name(plan: Plan, item: Item) -> str:
     """`launch 3`; of a campaign `launch 3, NAME/VARIANT, 8 ranks`."""
     if not plan.campaign:
         return f"launch {item.number}"
-    return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {counted(item.ranks or 0, 'rank')}"
+    return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {count_of(item.ranks or 0, 'rank')}"
 
 
 def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
@@ -87,7 +87,7 @@ def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
     if ended.problem:
         return f" ({ended.problem})"
     if failure := next(archive.run(ended.run).records().of(Failure), None):
-        length = "" if failure.bytes is None else f", {counted(failure.bytes, 'byte')}"
+        length = "" if failure.bytes is None else f", {count_of(failure.bytes, 'byte')}"
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
         if failure.cause == "over_budget":
@@ -120,12 +120,12 @@ def all_measured(executed: SessionEnd) -> bool:
     incomplete = [ended.run[:SHORT] for ended in over if ended.outcome != "measured"]
     if incomplete:
         say(
-            f"imb: {len(incomplete)} of {counted(len(over), 'launch')} incomplete; see `imb show {incomplete[0]}`",
+            f"imb: {len(incomplete)} of {count_of(len(over), 'launch')} incomplete; see `imb show {incomplete[0]}`",
             err=True,
         )
     if left_out:
         say(
-            f"imb: {counted(left_out, 'launch')} skipped; retry with `imb run --resume {executed.plan.id}`",
+            f"imb: {count_of(left_out, 'launch')} skipped; retry with `imb run --resume {executed.plan.id}`",
             err=True,
         )
     return not incomplete and not left_out

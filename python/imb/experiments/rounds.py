@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from imb.model.errors import ImbError
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.runner import session
 from imb.runner.experiment import Experiment, Next, R, S, Say
 from imb.runner.session import FinishedLaunch, Item, Plan, launch_batches
@@ -27,7 +27,7 @@ class Look(NamedTuple):
     unit: str
 
     def __str__(self) -> str:
-        return f"{self.decided} of {counted(self.total, self.unit)} decided"
+        return f"{self.decided} of {count_of(self.total, self.unit)} decided"
 
     @property
     def enough(self) -> bool:
@@ -43,7 +43,7 @@ class Rounds(Experiment[S, R]):
         super().__init__(archive, plan)
         self._launches_by_run: dict[str, list[Launch]] = {}
         self._earlier: list[Launch] | None = None
-        over = session.done(archive, plan).values()  # their time also counts in the budget
+        over = session.finished_launches(archive, plan).values()  # their time also counts in the budget
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in over)
         self._round = 0
 
@@ -88,7 +88,7 @@ class Rounds(Experiment[S, R]):
                 "decided": "",
                 "budget spent": f", budget spent (another round would exceed {until.budget or 0:g} s)",
             }.get(reason, f", {reason}")
-            say(f"stopped after {counted(rounds, 'round')}{detail}: {status}")
+            say(f"stopped after {count_of(rounds, 'round')}{detail}: {status}")
         elif look:
             say(f"round {rounds}: {status}")
         return reason
@@ -168,7 +168,7 @@ def add_repeats(archive: Archive, plan: Plan, over: Sequence[FinishedLaunch], sa
     runs = ", ".join(by_number[item.repeats or 0].run[:SHORT] for item in repeats)
     beside = ", or beside one that is," if plan.parts > 1 else ""
     say(
-        f"imb: {counted(len(repeats), 'launch')} outside the dominant state of the machine{beside} by the state probe: repeated"
+        f"imb: {count_of(len(repeats), 'launch')} outside the dominant state of the machine{beside} by the state probe: repeated"
         f" (at most {plan.repeats}): {runs}"
     )
     return msgspec.structs.replace(plan, items=[*plan.items, *repeats])

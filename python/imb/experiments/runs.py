@@ -30,7 +30,7 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
     def __init__(self, archive: Archive, plan: Plan) -> None:
         """`over_before`: launches that were over; a session without new ones has nothing to add."""
         super().__init__(archive, plan)
-        self.over_before = len(session.done(archive, plan))
+        self.over_before = len(session.finished_launches(archive, plan))
 
     def judge(self, executed: SessionEnd) -> Variances:
         """The variance components of each variant, where there is something to compare."""

@@ -11,7 +11,7 @@ from imb.experiments.launch_lines import is_usage_error, launch_line, launch_nam
 from imb.model.errors import ImbError
 from imb.model.mpis import ignored_variables
 from imb.model.statuses import Status
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import say
 from imb.runner import lock, session
 from imb.runner.experiment import Experiment, SessionEnd
@@ -38,7 +38,7 @@ def launch_all(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = 
     Raises ImbError where another process executes the session, and with status 130 when interrupted."""
     archive = experiment.archive
     try:
-        with lock.held(archive, plan, lambda line: say(f"imb: {line}", err=True)):
+        with lock.hold_lock(archive, plan, lambda line: say(f"imb: {line}", err=True)):
             for variant in plan.variants:
                 warn_of_ignored_variables(variant)
             # The variants of a session that grows are on the same CPUs: one is examined.
@@ -85,23 +85,25 @@ def _launch_planned(
 
     archive, shows, grows = experiment.archive, experiment.shows, experiment.grows
     execution.settle(archive, plan)
-    before = session.done(archive, plan)
+    before = session.finished_launches(archive, plan)
     todo = [item for item in plan.items if item.number not in before]
     session.refuse_without_secrets(plan, todo)
     versions = ", ".join(dict.fromkeys(variant.mpi.version for variant in plan.variants))
     limit = " at most" if plan.until else ""
     may_repeat = plan.repeats and not any(item.repeats for item in plan.items)
-    limit += f", at most {counted(plan.repeats, 'repeat')}" if may_repeat else ""
+    limit += f", at most {count_of(plan.repeats, 'repeat')}" if may_repeat else ""
     if announced:
         pass
     elif todo:
         count = (
-            counted(len(todo), "launch") if grows else f"{len(todo)} of {counted(len(plan.items), 'launch')}"
+            count_of(len(todo), "launch")
+            if grows
+            else f"{len(todo)} of {count_of(len(plan.items), 'launch')}"
         )
         say(f"{title_of(plan)}: {count} to run{' first' if grows else ''}{limit}, {versions}", err=True)
     else:
         nothing_left = "" if grows else "nothing left to run, "
-        say(f"{title_of(plan)}: {nothing_left}{counted(len(plan.items), 'launch')} done", err=True)
+        say(f"{title_of(plan)}: {nothing_left}{count_of(len(plan.items), 'launch')} done", err=True)
     over = list(before.values())
     left_out = 0
     refused: set[tuple[object, ...]] = set()  # launches whose arguments the suite refuses, every time
@@ -177,7 +179,7 @@ def _launch_planned(
             if any(ended.outcome == "interrupted" for ended in now_over):
                 raise KeyboardInterrupt
         if skipped:
-            display.say(f"imb: {counted(skipped, 'launch')} skipped after a usage error")
+            display.say(f"imb: {count_of(skipped, 'launch')} skipped after a usage error")
     if stopped:
         session.stop(archive, plan, stopped)
     # With `until`, the last line is the reason for stopping.
@@ -213,11 +215,11 @@ def examine_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
     cores = host.cores()
     if ranks > _MOST_PER_CORE * cores:
         raise ImbError(
-            f"{prefix}{ranks} ranks on {counted(cores, 'core')} would stall this host; give --np of at most {_MOST_PER_CORE * cores},"
+            f"{prefix}{ranks} ranks on {count_of(cores, 'core')} would stall this host; give --np of at most {_MOST_PER_CORE * cores},"
             " or --hosts"
         )
     if not pinned and ranks > cores:
-        say(f"imb: warning: {prefix}{ranks} ranks on {counted(cores, 'core')}: ranks share cores", err=True)
+        say(f"imb: warning: {prefix}{ranks} ranks on {count_of(cores, 'core')}: ranks share cores", err=True)
     if len(set(pinned)) == len(pinned):
         return
     shared = next(cpu for cpu in pinned if pinned.count(cpu) > 1)

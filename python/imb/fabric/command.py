@@ -33,7 +33,7 @@ from imb.cli.launching import (
 )
 from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, PLACE, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
-from imb.model.hostlist import expanded
+from imb.model.hostlist import expand_hosts
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -251,7 +251,7 @@ def command(
     from imb.fabric.experiment import (
         FabricExperiment,
         judge_command_on_interrupt,
-        planned,
+        planned_launches,
         refuse_own,
         standard_of,
     )
@@ -306,7 +306,7 @@ def command(
         one_stage=bool(rounds) or _own_rounds(arguments),
     )
     if dry_run:
-        say(*planned(settings, intent.ranks))
+        say(*planned_launches(settings, intent.ranks))
         return
     plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
     fabric = FabricExperiment(store, plan, against, drain=drain, page=page)  # the time of the budget begins
@@ -333,7 +333,7 @@ def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int
 
 def _expanded(hosts: str | None) -> str | None:
     """Ranges as names, which launchers need."""
-    return ",".join(expanded(hosts)) if hosts else hosts
+    return ",".join(expand_hosts(hosts)) if hosts else hosts
 
 
 def _own_rounds(arguments: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from imb.model.errors import ImbError
 from imb.model.network import Network
 from imb.model.notes import note_unread
 from imb.model.text import one_line
-from imb.model.units import and_more, as_percent, counted, rounded_size, size
+from imb.model.units import count_of, list_first, percent_text, rounded_size, size
 from imb.stats.error_rates import ANY_FALSE
 from imb.store.store import Archive
 
@@ -81,7 +81,7 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
         for launch in file_launches:
             problems = [*map(str, launch.problems)]
             if (unlisted := launch.wrong - len(launch.problems)) > 0:
-                problems.append(f"{launch.name}: {counted(unlisted, 'more line')} without a record")
+                problems.append(f"{launch.name}: {count_of(unlisted, 'more line')} without a record")
             notes += problems
             if is_file:
                 note_unread(problems)
@@ -122,9 +122,9 @@ def judge_launches(
         past_names = {endpoint.name for endpoint in endpoints_of(against.past)}
         new = [endpoint.name for endpoint in endpoints if endpoint.name not in past_names]
         if missing := [endpoint.name for endpoint in all_endpoints[len(endpoints) :]]:
-            all_notes.append(f"in {against.past_name}, but not measured now: {and_more(missing, _LISTED)}")
+            all_notes.append(f"in {against.past_name}, but not measured now: {list_first(missing, _LISTED)}")
         if new:
-            all_notes.append(f"not in {against.past_name}: {and_more(new, _LISTED)}")
+            all_notes.append(f"not in {against.past_name}: {list_first(new, _LISTED)}")
         loads = [
             " and ".join(dict.fromkeys(filter(None, map(load_of, side_launches))))
             for side_launches in (launches, against.past)
@@ -154,10 +154,10 @@ def judge_launches(
         (few_in_past, f"are in {against.past_name} (omit --baseline, or make a new one)"),
     ):
         if names and len(names) < len(endpoints):
-            line = f"not judged, as fewer than {FEWEST} of their pairs {clause}: {and_more(list(names), _LISTED)}"
+            line = f"not judged, as fewer than {FEWEST} of their pairs {clause}: {list_first(list(names), _LISTED)}"
             verdict = _limit_to_inconclusive(verdict, line)
     if largest >= 1 + against.least and verdict.state == "healthy":
-        slower = f"all pairs take {as_percent(largest - 1, 1)} longer than in {against.past_name}; no single component does"
+        slower = f"all pairs take {percent_text(largest - 1, 1)} longer than in {against.past_name}; no single component does"
         verdict = _limit_to_inconclusive(verdict, slower)
     kinds = {kind for launch in launches if (kind := launch.run.option("endpoint", str))}
     judged = SweepReport(
@@ -223,15 +223,15 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
             attached[host] = attached.pop(network_name)
     hosts = len({endpoint.host for endpoint in endpoints})
     if len(unknown) == hosts:
-        available = and_more(list(network.attached), _LISTED)
+        available = list_first(list(network.attached), _LISTED)
         raise ImbError(
-            f"{against.network_file}: has none of the hosts that were measured ({one_line(and_more(unknown, _LISTED))}); it has {one_line(available)}"
+            f"{against.network_file}: has none of the hosts that were measured ({one_line(list_first(unknown, _LISTED))}); it has {one_line(available)}"
         )
     if unknown:
-        notes.append(f"not in {against.network_file}: {and_more(unknown, _LISTED)}")
+        notes.append(f"not in {against.network_file}: {list_first(unknown, _LISTED)}")
     if network.rails:
         notes.append(
-            f"{counted(len(network.rails), 'host')} with ports at several switches: the first one counts"
+            f"{count_of(len(network.rails), 'host')} with ports at several switches: the first one counts"
         )
     try:
         return graph(attached, network.links)
@@ -250,7 +250,7 @@ def drains_of(judged: SweepReport, network: Network | None) -> tuple[list[Drain]
     names of Slurm nodes. A silent host that may only have waited for another one is left out."""
     from imb.fabric.drain import drain_of
     from imb.fabric.judging.pairs import cause_of
-    from imb.fabric.text import longer
+    from imb.fabric.text import longer_phrase
 
     endpoints, verdict = judged.endpoints, judged.verdict
     if verdict.state != "bad":
@@ -260,7 +260,7 @@ def drains_of(judged: SweepReport, network: Network | None) -> tuple[list[Drain]
         if suspect.named and suspect.kind in ("host", "core") and suspect.endpoints:
             host = endpoints[suspect.endpoints[0]].host
             core = endpoints[suspect.endpoints[0]].place if suspect.kind == "core" else ""
-            reason = f"imb fabric: {core + ' ' if core else ''}{suspect.benchmark} {size(suspect.bytes)} {longer(suspect.effect)}"
+            reason = f"imb fabric: {core + ' ' if core else ''}{suspect.benchmark} {size(suspect.bytes)} {longer_phrase(suspect.effect)}"
             reason += f" as {suspect.way}" if suspect.way else ""
             reasons.setdefault(host, reason)
     waiting = {index for group in verdict.silent_together for index in group}
@@ -283,6 +283,6 @@ def execute(judged: SweepReport, drains: Sequence[Drain]) -> dict[Drain, str | N
 
     hosts = len({endpoint.host for endpoint in judged.endpoints})
     if len(drains) > max(1, MOST_DRAINED * hosts):
-        reason = f"not drained: {len(drains)} of {hosts} hosts are more than {as_percent(MOST_DRAINED)}; run the command if you are sure"
+        reason = f"not drained: {len(drains)} of {hosts} hosts are more than {percent_text(MOST_DRAINED)}; run the command if you are sure"
         return dict.fromkeys(drains, reason)
     return {host: drain.drain_node(host) for host in drains}

@@ -21,7 +21,7 @@ from imb.fabric import planning
 from imb.fabric.planning import Size, SweepSettings
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import and_more, counted, size
+from imb.model.units import count_of, list_first, size
 from imb.report.terminal import say
 from imb.runner import session
 from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
@@ -72,7 +72,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         self.notes: list[str] = []
         self._failed: dict[str, list[str]] = {}  # launches by why they are incomplete
         self.unreachable: dict[str, str] = {}
-        self._over: Mapping[int, FinishedLaunch] = session.done(archive, plan)
+        self._over: Mapping[int, FinishedLaunch] = session.finished_launches(archive, plan)
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in self._over.values())
         self._launches_read = 0  # number of the last launch of the plan that was read
         self._recorded: dict[Size, int] = {}  # stages with records
@@ -94,10 +94,10 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
 
     def judge(self, executed: SessionEnd) -> tuple[SweepReport, Topology | None]:
         from imb.fabric import evaluation
-        from imb.fabric.output import nothing_measured
+        from imb.fabric.output import nothing_measured_error
 
         if not self.sources:
-            raise nothing_measured(self.unreachable, self._all_notes())
+            raise nothing_measured_error(self.unreachable, self._all_notes())
         judged, topology = self.judged()
         judged = judged._replace(notes=[*self._all_notes(), *judged.notes])
         judged = evaluation.add_missing(judged, self.settings.sizes)
@@ -126,7 +126,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
 
     def recorded(self) -> list[str]:
         """Names of all runs with records by now, also of a launch that was interrupted."""
-        over = session.done(self._archive, self._plan)
+        over = session.finished_launches(self._archive, self._plan)
         runs = [ended.run for ended in over.values()]
         for item in self._plan.items:
             if item.number not in over:
@@ -169,7 +169,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
                 more = self._more(stage)
                 if ended := self._too_long(stage, more, passes):
                     break
-                so_far = counted(passes, "pass") if again else counted(rounds, "round")
+                so_far = count_of(passes, "pass") if again else count_of(rounds, "round")
                 word = "suspected" if stage.why == "confirm" else "undecided"
                 say(f"imb: {word} after {so_far}: {more}", err=True)
             if not (yield from self._stage(number, stage)):
@@ -183,7 +183,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         self.notes += [ended] if ended else []
         if settings.quick and rounds:
             self.notes.append(
-                f"{rounds} of {counted(whole_sweep(ranks), 'round')}, {counted(passes, 'pass')}"
+                f"{rounds} of {count_of(whole_sweep(ranks), 'round')}, {count_of(passes, 'pass')}"
             )
         if settings.ended is None:
             settings = msgspec.structs.replace(settings, ended=ended)
@@ -292,10 +292,10 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
 
     def _more(self, stage: Stage) -> str:
         """What a stage would measure, as a message has it."""
-        rounds = counted(self._rounds(stage), "round")
+        rounds = count_of(self._rounds(stage), "round")
         if stage.why == "confirm":
-            return f"{counted(stage.passes, 'pass')} of {rounds} to confirm {_suspected(self._verdict())}"
-        amount = rounds if stage.why == "wider" else counted(stage.passes, "pass")
+            return f"{count_of(stage.passes, 'pass')} of {rounds} to confirm {_suspected(self._verdict())}"
+        amount = rounds if stage.why == "wider" else count_of(stage.passes, "pass")
         return f"{amount} more of {_listed(stage.sizes)}"
 
     def _too_long(self, stage: Stage, more: str, passes: int) -> str:
@@ -327,7 +327,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return [planning.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
 
-def planned(settings: SweepSettings, ranks: int) -> list[str]:
+def planned_launches(settings: SweepSettings, ranks: int) -> list[str]:
     """The first launches, and those that may follow."""
     from imb.fabric.judging.inference import FEWEST_ENDPOINTS
     from imb.fabric.judging.round_plans import few_rounds, whole_sweep
@@ -336,10 +336,10 @@ def planned(settings: SweepSettings, ranks: int) -> list[str]:
     quick = settings.quick
     whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
     rounds, passes = few_rounds(ranks) if quick else whole, settings.passes or first
-    each = "those of the arguments" if settings.one_stage else counted(rounds, "round")
+    each = "those of the arguments" if settings.one_stage else count_of(rounds, "round")
     seconds = max(_LEAST, _ROUND * rounds * passes)
     lines = [
-        f"launch {number}: {name} {size(length)}, {counted(ranks, 'rank')} ({settings.endpoint}), {each}, {counted(passes, 'pass')}"
+        f"launch {number}: {name} {size(length)}, {count_of(ranks, 'rank')} ({settings.endpoint}), {each}, {count_of(passes, 'pass')}"
         + ("" if settings.one_stage else f", about {seconds:.0f} s")
         for number, (name, length) in enumerate(settings.sizes, 1)
     ]
@@ -347,9 +347,9 @@ def planned(settings: SweepSettings, ranks: int) -> list[str]:
         budget = settings.budget
         within = f"{budget:g} s (--budget)" if budget is not None else f"{_FURTHER:.0f} s"
         lines += [
-            f"then, while a slow host could be missed: {'other rounds, up to ' + counted(whole, 'round') + ', then ' if quick else ''}"
+            f"then, while a slow host could be missed: {'other rounds, up to ' + count_of(whole, 'round') + ', then ' if quick else ''}"
             f"as many passes again, up to {first << DOUBLED}, within {within}",
-            f"then, of what is suspected: {counted(2 * CONFIRMING, 'pass')} of 2 to {counted(whole, 'round')} that confirm it, twice at most",
+            f"then, of what is suspected: {count_of(2 * CONFIRMING, 'pass')} of 2 to {count_of(whole, 'round')} that confirm it, twice at most",
         ]
     return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 
@@ -376,8 +376,8 @@ def standard_of(store: Archive, settings: SweepSettings, sources: Sources) -> Ag
 def _suspected(verdict: Verdict) -> str:
     names = [suspect.name for suspect in verdict.suspects]
     if verdict.screened and not names:
-        return f"{counted(len(verdict.screened), 'pair')} that may be slow"
-    return and_more(names) or "all endpoints"
+        return f"{count_of(len(verdict.screened), 'pair')} that may be slow"
+    return list_first(names) or "all endpoints"
 
 
 def _listed(sizes: Sequence[Size]) -> str:

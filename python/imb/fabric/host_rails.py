@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from imb.model.conditions import Interface, usable
+from imb.model.conditions import Interface, usable_interfaces
 from imb.model.text import numbers_in
 from imb.mpi import host_conditions
 from imb.mpi.host import allowed_cpus
@@ -17,7 +17,7 @@ _CLASSES = ("infiniband", "net")
 
 def rails_here() -> list[Interface]:
     """RDMA ports, where there are any, else network interfaces with an address."""
-    interfaces = usable(host_conditions.interfaces())
+    interfaces = usable_interfaces(host_conditions.interfaces())
     return [interface for interface in interfaces if interface.rdma] or interfaces
 
 

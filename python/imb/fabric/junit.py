@@ -6,7 +6,7 @@ import math
 
 from imb.fabric.judging.verdict import Suspect
 from imb.fabric.text import SweepReport, sweep_headline
-from imb.model.units import as_percent
+from imb.model.units import percent_text
 from imb.report.junit import Outcome, TestCase
 
 _OUTCOMES: dict[str, Outcome] = {"bad": "failure", "inconclusive": "skipped"}
@@ -33,7 +33,7 @@ def cases_of(judged: SweepReport) -> list[TestCase]:
 def _case_of(suspect: Suspect) -> TestCase:
     if not math.isfinite(suspect.effect):
         return TestCase(suspect.kind, suspect.name, "error", "does not answer")
-    text = f"{as_percent(suspect.effect, 1, signed=True)}, {suspect.benchmark}, {suspect.bytes} bytes"
+    text = f"{percent_text(suspect.effect, 1, signed=True)}, {suspect.benchmark}, {suspect.bytes} bytes"
     if not suspect.named:
         return TestCase(suspect.kind, suspect.name, "skipped", f"suspect, not confirmed: {text}")
     return TestCase(suspect.kind, suspect.name, "failure", text)

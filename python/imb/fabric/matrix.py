@@ -38,7 +38,7 @@ _SCALES: dict[Theme, list[tuple[float, str]]] = {  # Okabe and Ito's blue is usu
 }  # fmt: skip
 
 
-def relative(times: Values, endpoints: Sequence[Endpoint], topology: Topology) -> Values:
+def relative_times(times: Values, endpoints: Sequence[Endpoint], topology: Topology) -> Values:
     """Each time over the median of pairs of the same distance; NaN where a host is not in the topology."""
     place = {name: index for index, name in enumerate(topology.hosts)}
     indices = np.array([place.get(endpoint.host, -1) for endpoint in endpoints])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import counted
-from imb.report.terminal import data, say
+from imb.model.units import count_of
+from imb.report.terminal import say, write_data
 
 if TYPE_CHECKING:
     from imb.fabric.drain import Drain
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EXIT = {"healthy": Status.GOOD, "bad": Status.WORSE, "inconclusive": Status.UNDECIDED}
 
 
-def nothing_measured(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
+def nothing_measured_error(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
     """The error of a sweep without records. A host that the launcher cannot reach does not answer, so the fabric is bad."""
     if unreachable:
         text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
@@ -67,12 +67,12 @@ def conclude(
         ]
         from imb.fabric.text import fabric_json
 
-        data(fabric_json(judged, status, listed))
+        write_data(fabric_json(judged, status, listed))
     elif settings.format == "junit":
         from imb.fabric.junit import cases_of
         from imb.report import junit
 
-        data(junit.document([junit.Suite("imb fabric", judged.verdict.state, cases_of(judged))]))
+        write_data(junit.document([junit.Suite("imb fabric", judged.verdict.state, cases_of(judged))]))
     else:
         _print(judged, drains, unnamable, results)
         if settings.page:
@@ -98,7 +98,7 @@ def _print(
         say("")
         Screen().table(HEADINGS, rows, right=(3, 5), fold=(2, 7))
         if more:
-            say(f"and {counted(more, 'component')} more; --format json has all")
+            say(f"and {count_of(more, 'component')} more; --format json has all")
         if any(row[0].startswith("(") for row in rows):
             say("(in brackets: suspect, not confirmed, or not separated from others)")
         say("")

@@ -11,7 +11,7 @@ import numpy as np
 from imb.fabric.judging.matrix_order import matrix, order_of
 from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import Suspect
-from imb.fabric.matrix import drawn_matrices, relative
+from imb.fabric.matrix import drawn_matrices, relative_times
 from imb.fabric.text import (
     SweepReport,
     basis,
@@ -23,8 +23,8 @@ from imb.fabric.text import (
     silent_by_cause,
     sweep_headline,
 )
-from imb.model.units import and_more, as_percent, size
-from imb.report.page import made_at, rendered
+from imb.model.units import list_first, percent_text, size
+from imb.report.page import creation_time, render_template
 
 _SHOWN = 30  # components that are listed
 _LOOKS = {"healthy": ("faster", "✓"), "bad": ("slower", "✗"), "inconclusive": ("inconclusive", "?")}
@@ -45,7 +45,7 @@ def fabric_page(
             views.append((f"{name}, against {judged.baseline}", seconds * 1e6, f"times {judged.baseline}", 0))
             continue
         if topology is not None:  # first: there distance does not look like a fault
-            ratio = relative(seconds, endpoints, topology)
+            ratio = relative_times(seconds, endpoints, topology)
             views.append((f"{name}, relative to pairs of the same distance", ratio, "times the median", 0))
         views.append((name, seconds * 1e6, "µs", sweep.bytes))
     order = order_of(endpoints, times[0] if times else np.empty((0, 0)), topology)
@@ -53,7 +53,7 @@ def fabric_page(
     foot = detectable_effect(judged)
     page = {
         "title": f"Fabric of {len(endpoints):,} {'endpoints' if judged.endpoint_kind != 'host' else 'hosts'}",
-        "subtitle": and_more(judged.sources, 4),
+        "subtitle": list_first(judged.sources, 4),
         "slug": slug,
         "mark": mark,
         "word": word,
@@ -76,9 +76,9 @@ def fabric_page(
         ],
         "sizes": [f"{result.benchmark} {size(result.bytes)}" for result in verdict.per_size],
         "effects": _effects(judged),
-        "made": made_at(now),
+        "made": creation_time(now),
     }
-    return rendered(
+    return render_template(
         "fabric.html.j2",
         page,
         drawn_matrices(views, endpoints, order, suspected, verdict.silent),
@@ -101,7 +101,7 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
         "kind": first.kind,
         "name": first.name,
         "lines": [line_of(suspect) for suspect in same],
-        "alternatives": and_more(
+        "alternatives": list_first(
             list(dict.fromkeys(name for suspect in same for name in suspect.alternatives)), 6
         ),
         "next": next((suspect.next for suspect in same if suspect.next), ""),
@@ -119,7 +119,7 @@ def _effects(judged: SweepReport) -> list[dict[str, Any]]:
         {
             "name": judged.endpoints[index].name,
             "cells": [
-                "-" if np.isnan(value) else as_percent(float(value), 1, signed=True)
+                "-" if np.isnan(value) else percent_text(float(value), 1, signed=True)
                 for value in table[:, index]
             ],
         }

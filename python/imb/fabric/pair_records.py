@@ -34,7 +34,7 @@ from imb.model.records import (
     other_schema,
     pieces,
 )
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.stats.arrays import Indices, Mask, Numbers, Values
 
 _NEXT = b"\n" + PAIR
@@ -345,7 +345,7 @@ class _Reader:
                 Problem(
                     self.name,
                     0,
-                    f"{counted(int((~good).sum()), 'pair')} of endpoints that the run does not list",
+                    f"{count_of(int((~good).sum()), 'pair')} of endpoints that the run does not list",
                 )
             )
             self.parts.append([column[good] for column in (codes, *columns, seconds)])

@@ -13,7 +13,7 @@ from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK
 from imb.model.records import Result
 from imb.model.statuses import Status
-from imb.model.units import NOT_KNOWN, amount, as_percent, counted, size
+from imb.model.units import NOT_KNOWN, amount, count_of, percent_text, size
 from imb.report.terminal import Screen, say
 from imb.runner.experiment import Experiment, SessionEnd, Shows
 
@@ -69,8 +69,8 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
         sender, receiver = ranks[0].host, ranks[-1].host
         pairs = len(ranks) // 2
         say(
-            f"{sender} to {receiver}: {amount(rate)}/s, {counted(pairs, 'pair')}, Uniband {size(LENGTH)}, median of"
-            f" {counted(len(result), 'launch')}, {executed.plan.variants[0].mpi.version}"
+            f"{sender} to {receiver}: {amount(rate)}/s, {count_of(pairs, 'pair')}, Uniband {size(LENGTH)}, median of"
+            f" {count_of(len(result), 'launch')}, {executed.plan.variants[0].mpi.version}"
         )
         shares = [_byte_shares(launch.rows.values(), sender, rails) for launch in result]
         if not all(shares):
@@ -82,12 +82,14 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
             share = median(byte_shares.get(name, 0.0) for byte_shares in shares)
             interface = rails.get(name)
             of_link = (
-                as_percent(8 * share * rate / interface.speed, 0)
+                percent_text(8 * share * rate / interface.speed, 0)
                 if interface and interface.speed
                 else NOT_KNOWN
             )
             link = interface.link if interface else ""
-            rows.append((name, as_percent(share, 0), f"{amount(share * rate)}/s", link or NOT_KNOWN, of_link))
+            rows.append(
+                (name, percent_text(share, 0), f"{amount(share * rate)}/s", link or NOT_KNOWN, of_link)
+            )
             if share < IDLE / len(names):
                 idle.append(name)
         Screen().table(("rail", "share", "rate", "link", "of the link"), rows, right=(1, 2, 3, 4))

@@ -11,12 +11,12 @@ import msgspec
 
 from imb.fabric.judging.earlier_sweeps import RATIO_OF_ONE
 from imb.fabric.judging.inference import FEWEST_ENDPOINTS
-from imb.fabric.judging.pairs import cause_of, unanswered
-from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, lack_hosts, passes_advice
+from imb.fabric.judging.pairs import cause_of, unknown_silence_reason
+from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, lacks_hosts, passes_advice
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.verdict import SizeResult, Suspect, Verdict
-from imb.model.units import and_more, as_percent, counted, signed_percent, size, us
-from imb.report.marks import NOT_ESTIMABLE, estimable
+from imb.model.units import count_of, list_first, percent_text, signed_percent, size, us
+from imb.report.marks import NOT_ESTIMABLE, is_estimable
 
 _SHOWN = 20  # rows of a table on the terminal
 HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
@@ -70,11 +70,11 @@ def sweep_headline(judged: SweepReport) -> str:
     if one_way:
         parts.append(f"slow in one direction: {_count_of_kind('pair', list(dict.fromkeys(one_way)))}")
     if verdict.state == "bad":
-        parts += dict.fromkeys(filter(None, map(unanswered, judged.sweeps)))
+        parts += dict.fromkeys(filter(None, map(unknown_silence_reason, judged.sweeps)))
         return f"bad: {'; '.join(parts) or 'see the notes'}"
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
-        unjudged = f"; not judged: {and_more(verdict.unjudged)}" if verdict.unjudged else ""
+        unjudged = f"; not judged: {list_first(verdict.unjudged)}" if verdict.unjudged else ""
         return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{unjudged}"
     if several := [
         suspect
@@ -82,9 +82,9 @@ def sweep_headline(judged: SweepReport) -> str:
         if suspect.undecided and suspect.p_value <= judged.level and suspect.alternatives
     ]:
         names = list(dict.fromkeys((several[0].name, *several[0].alternatives)))
-        return f"inconclusive: one of {and_more(names, 5)} is slow; the pairs measured do not separate them"
+        return f"inconclusive: one of {list_first(names, 5)} is slow; the pairs measured do not separate them"
     if unsure:
-        return f"inconclusive: {counted(len(unsure), 'suspect')}, none confirmed"
+        return f"inconclusive: {count_of(len(unsure), 'suspect')}, none confirmed"
     return f"inconclusive: {_uncertainty_reason(judged)}"
 
 
@@ -116,8 +116,8 @@ def _uncertainty_reason(judged: SweepReport) -> str:
     verdict = judged.verdict
     if len(judged.endpoints) < FEWEST_ENDPOINTS:
         kind = judged.endpoint_kind
-        return f"{counted(len(judged.endpoints), kind)}; finding the slow one needs at least {FEWEST_ENDPOINTS} {kind}s"
-    if any(lack_hosts([name for name, _ in result.classes]) for result in verdict.per_size):
+        return f"{count_of(len(judged.endpoints), kind)}; finding the slow one needs at least {FEWEST_ENDPOINTS} {kind}s"
+    if any(lacks_hosts([name for name, _ in result.classes]) for result in verdict.per_size):
         return LACKING
     missed = max(
         (result.detectable for result in verdict.per_size if result.detectable == result.detectable),
@@ -134,7 +134,7 @@ def _uncertainty_reason(judged: SweepReport) -> str:
             verdict.per_size,
             key=lambda result: result.detectable if result.detectable == result.detectable else 0,
         )
-        return f"{_an_endpoint(judged)} that takes less than {longer(missed)} may be missed; {_remedy(judged, worst)}"
+        return f"{_an_endpoint(judged)} that takes less than {longer_phrase(missed)} may be missed; {_remedy(judged, worst)}"
     return next(iter(verdict.notes), "the measurement is too noisy or too small")
 
 
@@ -149,7 +149,7 @@ def _remedy(judged: SweepReport, worst: SizeResult) -> str:
         log1p(MISSED * judged.least),
         whole=2 * worst.pairs >= met * (met - 1),
     )
-    return why or f"measure more than {counted(worst.passes, 'pass')} (--passes), or on an idle fabric"
+    return why or f"measure more than {count_of(worst.passes, 'pass')} (--passes), or on an idle fabric"
 
 
 def _an_endpoint(judged: SweepReport) -> str:
@@ -158,7 +158,7 @@ def _an_endpoint(judged: SweepReport) -> str:
 
 def _count_of_kind(kind: str, names: Sequence[str]) -> str:
     """`host n017`, `4 hosts (n017, n018, n019 and 1 more)`."""
-    return f"{kind} {names[0]}" if len(names) == 1 else f"{counted(len(names), kind)} ({and_more(names)})"
+    return f"{kind} {names[0]}" if len(names) == 1 else f"{count_of(len(names), kind)} ({list_first(names)})"
 
 
 def basis(judged: SweepReport) -> str:
@@ -173,9 +173,9 @@ def basis(judged: SweepReport) -> str:
     pairs = max((result.pairs for result in judged.verdict.per_size), default=0)
     passes = [result.passes for result in judged.verdict.per_size] or [0]
     if len(set(passes)) > 1:
-        each = [f"{name} ({counted(many_of, 'pass')})" for name, many_of in zip(each, passes, strict=True)]
-    shown = counted(passes[0], "pass") if len(set(passes)) == 1 else "passes by length"
-    measured = f"{counted(len(judged.endpoints), judged.endpoint_kind)}; {counted(pairs, 'pair')}, {shown}"
+        each = [f"{name} ({count_of(many_of, 'pass')})" for name, many_of in zip(each, passes, strict=True)]
+    shown = count_of(passes[0], "pass") if len(set(passes)) == 1 else "passes by length"
+    measured = f"{count_of(len(judged.endpoints), judged.endpoint_kind)}; {count_of(pairs, 'pair')}, {shown}"
     return measured + (f": {', '.join(each)}" if each else "")
 
 
@@ -199,7 +199,7 @@ def detectable_effect(judged: SweepReport) -> str | None:
     ]
     if not effects or max(effects) > expm1(HUGE):
         return None
-    named = f"{_an_endpoint(judged)} that takes {longer(max(effects))} is named in 99 of 100 sweeps"
+    named = f"{_an_endpoint(judged)} that takes {longer_phrase(max(effects))} is named in 99 of 100 sweeps"
     return f"{named}; false alarms: at most 1 of {1 / judged.level:.0f} healthy sweeps"
 
 
@@ -226,7 +226,7 @@ def suspect_cells(suspect: Suspect, number: int, cause: str = "") -> list[str]:
             else (_label(cause), "", "")
         ),
         f"{suspect.benchmark} {size(suspect.bytes)}",
-        and_more(suspect.alternatives),
+        list_first(suspect.alternatives),
     ]
 
 
@@ -234,13 +234,15 @@ def line_of(suspect: Suspect) -> str:
     """`Pair_Latency 8 bytes takes +12.1 % longer (95 % CI +11.9 % to +12.3 %, p 1e-09)`."""
     if not isfinite(suspect.effect):
         return f"{suspect.benchmark} {size(suspect.bytes)}: {suspect.next.partition(':')[0]}"
-    return f"{suspect.benchmark} {size(suspect.bytes)} takes {longer(suspect.effect)} (95 % CI {_interval(suspect)}, p {probability(suspect.p_value)})"
+    return f"{suspect.benchmark} {size(suspect.bytes)} takes {longer_phrase(suspect.effect)} (95 % CI {_interval(suspect)}, p {probability(suspect.p_value)})"
 
 
 def _interval(suspect: Suspect) -> str:
     low, high = suspect.interval
     return (
-        f"{signed_percent(low)} to {signed_percent(high)}" if estimable(1 + low, 1 + high) else NOT_ESTIMABLE
+        f"{signed_percent(low)} to {signed_percent(high)}"
+        if is_estimable(1 + low, 1 + high)
+        else NOT_ESTIMABLE
     )
 
 
@@ -249,7 +251,7 @@ def probability(value: float) -> str:
     return f"{value:.1g}" if value >= 1e-12 else "<1e-12"
 
 
-def longer(share: float) -> str:
+def longer_phrase(share: float) -> str:
     """`12.3 % longer`, `11 times as long`."""
     return (
         f"{1 + share:.0f} times as long"
@@ -262,7 +264,7 @@ def notes_below_table(judged: SweepReport) -> list[str]:
     """Lines after the table of suspects."""
     verdict, endpoints = judged.verdict, judged.endpoints
     lines: list[str] = []
-    lines += [f"{label}: {and_more(names, 8)}" for label, names in silent_by_cause(judged).items()]
+    lines += [f"{label}: {list_first(names, 8)}" for label, names in silent_by_cause(judged).items()]
     for ends in verdict.silent_together:
         first, second = (endpoints[end].name for end in ends)
         lines.append(
@@ -270,13 +272,13 @@ def notes_below_table(judged: SweepReport) -> list[str]:
         )
     for pair in verdict.asymmetric[:_SHOWN]:
         lines.append(
-            f"asymmetric: {endpoints[pair.a].name} to {endpoints[pair.b].name} takes {longer(pair.effect)} than"
+            f"asymmetric: {endpoints[pair.a].name} to {endpoints[pair.b].name} takes {longer_phrase(pair.effect)} than"
             f" back ({pair.benchmark} {size(pair.bytes)}, p {probability(pair.p_value)})"
         )
     for population in verdict.populations:
-        names = and_more([endpoints[index].name for index in population.slower], 8)
+        names = list_first([endpoints[index].name for index in population.slower], 8)
         lines.append(
-            f"two populations of {population.of}: {as_percent(population.share)} take {longer(population.effect)}"
+            f"two populations of {population.of}: {percent_text(population.share)} take {longer_phrase(population.effect)}"
             f" ({population.benchmark} {size(population.bytes)}){': ' + names if names else ''}"
         )
     for advice in dict.fromkeys(suspect.next for suspect in verdict.suspects if suspect.next):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from imb.model.errors import ImbError
-from imb.model.hostlist import expanded
+from imb.model.hostlist import expand_hosts
 from imb.model.network import Network
 from imb.model.text import one_line
 
@@ -96,10 +96,10 @@ def _plain_line(words: str) -> tuple[list[str], list[str]]:
     switches, colon, members = words.partition(":")
     if not colon:
         raise ImbError(f"not `switch: hosts`: {one_line(words[:60])}; {ACCEPTED}")
-    names = expanded(switches)
+    names = expand_hosts(switches)
     if not names:
         raise ImbError(f"no name of a switch: {one_line(words[:60])}")
-    return names, expanded(members)
+    return names, expand_hosts(members)
 
 
 def _slurm(words: str) -> tuple[list[str], list[str]]:
@@ -108,8 +108,8 @@ def _slurm(words: str) -> tuple[list[str], list[str]]:
     name = fields.get("switchname") or fields.get("blockname")
     if not name:
         return [], []  # BlockSizes and others
-    members = [*expanded(fields.get("nodes", "")), *expanded(fields.get("switches", ""))]
-    return expanded(name), members
+    members = [*expand_hosts(fields.get("nodes", "")), *expand_hosts(fields.get("switches", ""))]
+    return expand_hosts(name), members
 
 
 def _below_itself(below: Mapping[str, Sequence[str]]) -> str | None:

@@ -100,7 +100,7 @@ def default_file() -> Path:
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
+def hold_file(path: Path) -> Iterator[None]:
     """Within this context no other process has the file. Raises ImbError where one has it, OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     number = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -120,7 +120,7 @@ def load_kept(path: Path, *, to_execute: bool = True) -> HealthFile | None:
     """The content of the file, or None if there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
     this user; else it may be anything. Raises ImbError, OSError."""
     try:
-        file = ownership.examined(path)
+        file = ownership.examine_file(path)
     except FileNotFoundError:
         return None
     if to_execute and not file.own:
@@ -144,7 +144,7 @@ def save(path: Path, kept: HealthFile, before: HealthFile | None) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
 
 
-def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
+def measure(kept: HealthFile, timeout: float) -> HealthLaunch:
     """Launches once, for `timeout` seconds at most, and the time that it takes to end. Raises MeasurementError, OSError."""
     program = executable(Path(kept.programs), kept.component)
     if not os.access(program, os.X_OK):
@@ -174,7 +174,7 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
     if not any(isinstance(record, End) for record in records):
         why = reason(stderr) if ended.outcome == "finished" else None
         if not why and ended.outcome == "finished" and ended.status == 0:
-            why = launch.unfinished(ended.status, has_records=bool(records))
+            why = launch.unfinished_problem(ended.status, has_records=bool(records))
         outcome = "timed_out" if ended.outcome == "timed_out" else "failed"
         clause = why or incomplete_reason(outcome, ended.status, None, timeout)
         raise MeasurementError(f"the launch did not complete: {clause}", status=Status.UNDECIDED)
@@ -184,7 +184,7 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
         )
     ranks = len(runs[0].ranks or [])
     if ranks not in (0, kept.intent.ranks):
-        raise MeasurementError(launch.other_ranks(ranks, kept.intent.ranks), status=Status.UNDECIDED)
+        raise MeasurementError(launch.other_ranks_problem(ranks, kept.intent.ranks), status=Status.UNDECIDED)
     others = during.other_cpus + during.stolen_cpus if during else None
     times = {
         row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds
@@ -205,10 +205,10 @@ def measured(kept: HealthFile, timeout: float) -> HealthLaunch:
 def _settings(run: Run, mpi: Installation) -> dict[str, str] | None:
     if run.environment is None:
         return None
-    return read_by(mpi, run.environment)
+    return transport_variables(mpi, run.environment)
 
 
-def read_by(mpi: Installation, variables: Mapping[str, str]) -> dict[str, str]:
+def transport_variables(mpi: Installation, variables: Mapping[str, str]) -> dict[str, str]:
     """The variables that choose transports of this MPI: those of others change nothing."""
     return {name: text for name, text in sorted(variables.items()) if chooses_transports(mpi.known, name)}
 

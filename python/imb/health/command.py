@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from imb.cli.common import named_path
-from imb.cli.launching import MpiOption, ProgramsOption, chosen_mpi, prepare, ready
+from imb.cli.launching import MpiOption, ProgramsOption, chosen_mpi, prepare, ready_programs
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, METHOD, OUTPUT, SUBJECT, Form, is_given
 from imb.health.status import BAD
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
 from imb.model.text import now
-from imb.model.units import as_percent, counted, us
+from imb.model.units import count_of, percent_text, us
 from imb.report.terminal import Screen, say
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def command(
     if not learn and not path.exists():
         raise _too_few(path, 0)
     try:
-        with checks.held(path):
+        with checks.hold_file(path):
             kept = checks.load_kept(path)
             if not learn:
                 raise typer.Exit(_check(path, kept, began + within - RESERVED))
@@ -204,7 +204,7 @@ def _list(path: Path) -> int:
     ImbError where there is none."""
     from imb.health import checks
     from imb.health.limits import FEWEST
-    from imb.model.text import natural
+    from imb.model.text import natural_key
     from imb.report.terminal import columns
 
     folder = path if path.is_dir() else path.parent
@@ -231,7 +231,7 @@ def _list(path: Path) -> int:
 
     def order(kept: HealthFile) -> tuple[object, ...]:
         name = state(kept)
-        return worst_first.index(name) if name in worst_first else -1, natural(kept.host)
+        return worst_first.index(name) if name in worst_first else -1, natural_key(kept.host)
 
     rows = [
         (
@@ -294,7 +294,7 @@ def _new(
     installation, folder = prepare(mpi, programs)
     if programs is None:
         try:
-            folder = ready(installation, None, [component])
+            folder = ready_programs(installation, None, [component])
         except typer.Exit as failed:  # with the status of a bad host
             raise ImbError(f"no programs for {installation.version}") from failed
     usable = min(cores(), len(allowed_cpus() or range(cores())))
@@ -344,7 +344,7 @@ def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
     _refuse_other_host(path, kept)
     start = now()
     if len(kept.sessions) >= limits.ENOUGH:
-        say(f"{counted(len(kept.sessions), 'session')} in {path}: enough; nothing measured")
+        say(f"{count_of(len(kept.sessions), 'session')} in {path}: enough; nothing measured")
         return
     # A clock that was set back gives no age.
     if kept.sessions and timedelta(0) <= (age := _time_between(kept.sessions[-1].at, start)) < SESSIONS_APART:
@@ -360,7 +360,7 @@ def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
         return
     launches = []
     for _ in range(limits.LAUNCHES):
-        launches.append(checks.measured(kept, LIMIT))
+        launches.append(checks.measure(kept, LIMIT))
         _refuse_other_launch(path, kept, launches[-1])
     values = {figure: [launch.values[figure] for launch in launches] for figure in launches[0].values}
     session = checks.LearnedSession(
@@ -434,7 +434,7 @@ def _too_few(path: Path, sessions: int) -> ImbError:
     from imb.health.limits import FEWEST
 
     return ImbError(
-        f"no limits: {path} has {counted(sessions, 'session')}, a check needs {FEWEST};"
+        f"no limits: {path} has {count_of(sessions, 'session')}, a check needs {FEWEST};"
         " measure one with `imb health --learn`, hourly"
     )
 
@@ -451,7 +451,7 @@ def _launch(path: Path, kept: HealthFile, check: HealthCheck, deadline: float) -
         if launch_seconds > seconds_left:
             return f"time is up: a launch takes {launch_seconds:.1f} s"
         try:
-            launch = checks.measured(kept, seconds_left)
+            launch = checks.measure(kept, seconds_left)
         except checks.MeasurementError as error:
             return str(error)
         _refuse_other_launch(path, kept, launch)
@@ -475,7 +475,7 @@ def _refuse_other_launch(path: Path, kept: HealthFile, launch: HealthLaunch) -> 
 
     compared = {"MPI": (kept.library, launch.library)}
     if None not in (kept.settings, launch.settings):
-        old, new = checks.read_by(kept.mpi, kept.settings or {}), launch.settings or {}
+        old, new = checks.transport_variables(kept.mpi, kept.settings or {}), launch.settings or {}
         compared |= {
             f"${name}": (old.get(name, "unset"), new.get(name, "unset")) for name in sorted({*old, *new})
         }
@@ -500,8 +500,8 @@ def _print(
 
     sessions = kept.values()
     details = [
-        f"{figure} takes {as_percent(limits.slower(check.values[figure], sessions, figure))} longer than the median of"
-        f" {counted(len(sessions), 'session')}, {us(min(check.values[figure]))} or more in {counted(len(check.values[figure]), 'launch')},"
+        f"{figure} takes {percent_text(limits.slowdown_of(check.values[figure], sessions, figure))} longer than the median of"
+        f" {count_of(len(sessions), 'session')}, {us(min(check.values[figure]))} or more in {count_of(len(check.values[figure]), 'launch')},"
         f" limit {us(check.limits[figure])}"
         + (f"; suspect since {first}" if verdict == "bad" else "; a check 5 min later decides")
         for figure, first in since.items()
@@ -513,7 +513,7 @@ def _print(
     for figure in check.undecided:
         if beyond := check.watched[figure].beyond:
             details.append(
-                f"{figure} beyond the limit in {beyond} of {counted(limits.LAUNCHES, 'launch')}; the next check continues"
+                f"{figure} beyond the limit in {beyond} of {count_of(limits.LAUNCHES, 'launch')}; the next check continues"
             )
     Screen().line((verdict, _STYLES.get(verdict, "bold yellow")), f": {kept.host}: {'; '.join(details)}")
     if verdict == "healthy":
@@ -537,17 +537,17 @@ def _sensitivity(kept: HealthFile) -> list[str]:
     sessions = kept.values()
     count = len(sessions)
     slowdowns = ", ".join(
-        f"{as_percent(entry.slowdown) if entry.slowdown < 1 else f'a factor of {1 + entry.slowdown:.1f}'} ({entry.figure})"
+        f"{percent_text(entry.slowdown) if entry.slowdown < 1 else f'a factor of {1 + entry.slowdown:.1f}'} ({entry.figure})"
         for entry in limits.sensitivity(sessions)
     )
     share = limits.false_alarms(count, limits.rank_of_limit(count)) * len(sessions[0])
     lines = [
         f"sees slowdowns of {slowdowns} in {100 * limits.found_share(sessions):.0f} of 100 checks",
-        f"false suspects: 1 in {1 / share:,.0f} checks if values are independent; of the {counted(count, 'session')} in their order"
+        f"false suspects: 1 in {1 / share:,.0f} checks if values are independent; of the {count_of(count, 'session')} in their order"
         f" {limits.false_suspects(sessions)}",
     ]
     if kept.checks:
-        lines[1] += f", of {counted(kept.checks, 'check')} so far {kept.suspects} (true ones included)"
+        lines[1] += f", of {count_of(kept.checks, 'check')} so far {kept.suspects} (true ones included)"
     return lines
 
 

@@ -139,6 +139,6 @@ def _are_apart(first: str, then: str) -> bool:
     return datetime.fromisoformat(then) - datetime.fromisoformat(first) >= APART
 
 
-def slower(values: Iterable[float], sessions: Sequence[Session], figure: str) -> float:
+def slowdown_of(values: Iterable[float], sessions: Sequence[Session], figure: str) -> float:
     """How much longer these values take than all sessions, as a share of medians."""
     return median(values) / median(value for session in sessions for value in session[figure]) - 1

@@ -16,7 +16,7 @@ from imb.history.sessions import HistorySettings, levels_by_session
 from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
-from imb.model.units import as_percent, counted
+from imb.model.units import count_of, percent_text
 from imb.stats.error_rates import FALSE_CHECK
 from imb.stats.shift import FEWEST as FEWEST_SESSIONS
 
@@ -137,7 +137,7 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
         [*before.values(), *after.values()], HistorySettings(metric=settings.metric, bands=settings.bands)
     )
     places = list(members)
-    new = prediction.predicted(levels[: len(before)], levels[len(before) :])
+    new = prediction.predict(levels[: len(before)], levels[len(before) :])
     limit, half = new.limit(), new.half_width(settings.confidence)
     bands: list[BandEffect] = []
     for band in comparison.bands:
@@ -147,11 +147,11 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
     finite = limit[np.isfinite(limit)]
     detectable = float(np.expm1(np.median(finite))) if len(finite) else None
     note = (
-        f"{counted(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
+        f"{count_of(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
         f" {round(1 / FALSE_CHECK)} calls a band different where none is"
     )
     if detectable is not None:
-        note += f"; slowdowns below {as_percent(detectable, 1)} may be missed (median band)"
+        note += f"; slowdowns below {percent_text(detectable, 1)} may be missed (median band)"
         fewer = prediction.limit_with(levels[: len(before)], 2 * len(before))
         if fewer is not None and detectable > settings.relevant:
             note += f", with {2 * len(before)} sessions of A below {_percent(fewer)}; --with-old finds smaller ones in one session"
@@ -231,4 +231,4 @@ def _add_remedy(comparison: Comparison, reference: Side) -> Comparison:
 
 def _percent(size: float) -> str:
     """Of a difference of logarithms."""
-    return as_percent(float(np.expm1(size)), 0)
+    return percent_text(float(np.expm1(size)), 0)

@@ -22,7 +22,7 @@ FEWEST = 5  # earlier sessions
 
 class Prediction(NamedTuple):
     """Of each series: how far the new sessions are from the mean of the earlier ones, its standard error, degrees of freedom, and
-    how many earlier sessions there are. NaN where they are fewer than FEWEST, or no new one has the series. `before`: of `newest`, how
+    how many earlier sessions there are. NaN where they are fewer than FEWEST, or no new one has the series. `before`: of `predict_newest`, how
     many sessions directly before it were outside their own limits to the same side."""
 
     size: Values
@@ -55,7 +55,7 @@ def limit_with(earlier: Values, many: int, level: float = FALSE_CHECK) -> float 
     return float(np.median(spread) * reach * np.sqrt(1 + 1 / many))
 
 
-def predicted(earlier: Values, new: Values) -> Prediction:
+def predict(earlier: Values, new: Values) -> Prediction:
     """earlier, new: shape (sessions, series), NaN where a session lacks a series."""
     counts, several = np.isfinite(earlier).sum(axis=0), np.isfinite(new).sum(axis=0)
     enough = (counts >= FEWEST) & (several > 0)
@@ -68,14 +68,14 @@ def predicted(earlier: Values, new: Values) -> Prediction:
     return Prediction(size, error, counts - 1.0, counts.astype(np.float64))
 
 
-def newest(logs: Values, begins: npt.NDArray[np.int64], level: float = FALSE_CHECK) -> Prediction:
+def predict_newest(logs: Values, begins: npt.NDArray[np.int64], level: float = FALSE_CHECK) -> Prediction:
     """The last session against the earlier ones of its level, which begins at session `begins` of each series. A session that
     stood out when it was new does not count among the earlier ones, so that one bad night does not hide the next."""
     used = np.where(np.arange(len(logs))[:, None] >= begins, logs, np.nan)
-    prediction = predicted(used[:-1], used[-1:])
+    prediction = predict(used[:-1], used[-1:])
     before = np.zeros(logs.shape[1])
     for at in range(FEWEST, len(logs)):
-        prediction = predicted(used[:at], used[at : at + 1])
+        prediction = predict(used[:at], used[at : at + 1])
         if at < len(logs) - 1:
             outside = np.abs(prediction.size) > prediction.limit(level)
             used[at, outside] = np.nan

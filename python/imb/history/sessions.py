@@ -21,7 +21,7 @@ from imb.history import prediction, steps
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, refuse_unknown_metric
 from imb.model.statuses import Status
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.stats.arrays import Values
 from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import group_means, membership, nanmedian
@@ -144,14 +144,14 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     if not levels.size:
         if undated and not sessions:
             raise ImbError(
-                f"{side.name}: no date in {counted(undated, 'launch')}; a history needs runs of imb, records, or logs with IMB's line # Date"
+                f"{side.name}: no date in {count_of(undated, 'launch')}; a history needs runs of imb, records, or logs with IMB's line # Date"
             )
         raise ImbError(f"{side.name}: no launch has a {settings.metric.replace('_', ' ')} above 0")
     named = [
         Session(date=date_of(launches[0]) or "", runs=[launch.name for launch in launches])
         for launches in sessions
     ]
-    notes = [f"{counted(undated, 'launch')} without a date; excluded"] if undated else []
+    notes = [f"{count_of(undated, 'launch')} without a date; excluded"] if undated else []
     notes += [other_widths] if other_widths else []
     events: list[ChangePoint] = []
     drifts: list[Change] = []
@@ -173,7 +173,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
         drifts = [_change(places[drift.series], drift) for drift in detected.drifts]
         notes += _error_rate_caveats(detected)
     else:
-        notes.append(f"{counted(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
+        notes.append(f"{count_of(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
     newest, limit = _newest(levels, detected, list(members), settings)
     detectable = _detectable(levels, detected, settings) if detected else None
     verdict: Verdict = "too little history"
@@ -342,7 +342,7 @@ def _newest(
         begins[step.series] = max(begins[step.series], step.until or step.at)
     for drift in detected.drifts if detected else []:
         begins[drift.series] = len(levels)
-    new = prediction.newest(levels, begins)
+    new = prediction.predict_newest(levels, begins)
     limit = np.maximum(new.limit(), np.log1p(settings.relevant))
     outside = [
         NewestDeviation(

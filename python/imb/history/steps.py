@@ -79,7 +79,7 @@ def find_steps(
         raise ValueError(f"{FEWEST} sessions or more with finite figures are required")
     correlation = correlation_of(logs)
     places = _segmented(logs, level, correlation, np.random.default_rng(_SEED))
-    logs = clipped(logs)
+    logs = clip_outliers(logs)
     drifting = [series for series, at in places.items() if _is_drift(logs[:, series], at)]
     share = len(places) / max(1, int(np.isfinite(logs).any(axis=0).sum()))
     adjusted = 1 - (1 - confidence) * share
@@ -126,7 +126,7 @@ def _spread(between: Values, correlation: float) -> Values:
     return spread
 
 
-def clipped(logs: Values) -> Values:
+def clip_outliers(logs: Values) -> Values:
     """Sessions that stand out alone, moved to OUTLIER standard deviations from the median of their NEIGHBORS on either side (Hampel, J. Am.
     Stat. Assoc. 69 (1974) 383). A level that lasts is its own median, so it stays. Shape (..., sessions, series)."""
     ends = [(0, 0)] * (logs.ndim - 2) + [(NEIGHBORS, NEIGHBORS), (0, 0)]
@@ -173,7 +173,7 @@ def _segmented(
         for candidates in (_splits(len(part)), _arcs(len(part))):
             limit = _limit(part, candidates, level / 2, correlation, random)
             if limit is not None:
-                scores = _scores(clipped(part), candidates)
+                scores = _scores(clip_outliers(part), candidates)
                 best = candidates[int(np.unravel_index(np.argmax(scores), scores.shape)[0])]
                 cut = tuple(begin + int(place) for place in best if place)
                 limits[cut] = limit
@@ -195,7 +195,7 @@ def _needed(series: Values, limits: dict[Cut, float]) -> list[int]:
             end = min(place for place in places if place > cut[-1])
             inside = (begin, cut[0]) if len(cut) == 1 else cut
             candidate = np.array([inside]) - begin
-            excess.append(float(_scores(clipped(series[begin:end]), candidate)[0, 0]) - limits[cut])
+            excess.append(float(_scores(clip_outliers(series[begin:end]), candidate)[0, 0]) - limits[cut])
         weakest = int(np.argmin(excess))
         if excess[weakest] >= 0:
             return places[1:-1]
@@ -251,7 +251,7 @@ def _limit(
     highest score of `part` is below it, which is often known after few of them."""
     if not len(candidates):
         return None
-    part = clipped(part)
+    part = clip_outliers(part)
     finite = np.isfinite(part)
     highest = float(_scores(part, candidates).max(initial=0.0))
     if highest < _ROUNDING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from imb.experiments.launch_lines import problem_of
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import NOT_KNOWN, as_percent, counted, decimal, known_width
+from imb.model.units import NOT_KNOWN, count_of, decimal, known_width, percent_text
 from imb.report.terminal import say
 from imb.runner.experiment import Experiment, NoSettings, SessionEnd, Shows
 from imb.store.store import SHORT, Archive
@@ -60,14 +60,14 @@ class LatencyExperiment(Experiment[NoSettings, Latencies]):
     def render(self, result: Latencies, executed: SessionEnd) -> int:
         plan, variant = executed.plan, executed.plan.variants[0]
         say(
-            f"{_summary(result.rows)}; {counted(result.length, 'byte')}, {_endpoints(variant.intent)},"
+            f"{_summary(result.rows)}; {count_of(result.length, 'byte')}, {_endpoints(variant.intent)},"
             f" {variant.mpi.version}"
         )
         _warn(self.archive, result.rows, result.launches)
         if len(result.rows) < len(plan.items):
             reason = result.failed[0] if result.failed else "`imb ls` shows them"
             say(
-                f"imb: {len(plan.items) - len(result.rows)} of {counted(len(plan.items), 'launch')} failed; {reason}",
+                f"imb: {len(plan.items) - len(result.rows)} of {count_of(len(plan.items), 'launch')} failed; {reason}",
                 err=True,
             )
             return Status.FAILED
@@ -76,14 +76,14 @@ class LatencyExperiment(Experiment[NoSettings, Latencies]):
 
 def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
     """Print a warning on standard error where the latency was disturbed, with the disturbances."""
-    from imb.compare.usual import launches_outside_dominant_state, sentences_of
+    from imb.compare.dominant_state import launches_outside_dominant_state, sentences_of
     from imb.experiments.peers import comparable_launches
 
     disturbances = sentences_of(
         launches_outside_dominant_state(launches, comparable_launches(archive, launches))
     )
     if (half_width := _half_width(rows)) is not None and half_width > WIDE:
-        disturbances.append(f"the interval is wider than +-{as_percent(WIDE, 0)}")
+        disturbances.append(f"the interval is wider than +-{percent_text(WIDE, 0)}")
     if disturbances:
         say(f"imb: warning: {'; '.join(disturbances)}; repeat on an idle machine", err=True)
 
@@ -102,7 +102,9 @@ def _summary(rows: Sequence[Result]) -> str:
     times = np.array([(row.time_max_seconds or 0) * 1e6 for row in rows])
     half_width = _half_width(rows)
     width = (
-        f"+-{as_percent(half_width, 0 if half_width >= 0.1 else 1)}" if known_width(half_width) else NOT_KNOWN
+        f"+-{percent_text(half_width, 0 if half_width >= 0.1 else 1)}"
+        if known_width(half_width)
+        else NOT_KNOWN
     )
     one_way = "one way" if half_width is None else f"one way {width}"
     if len(times) == 1:

@@ -49,7 +49,7 @@ _ONLY_IN_IMB: dict[str, tuple[Component, Facts]] = {
 
 
 @cache
-def suite() -> dict[str, dict[Component, Facts]]:
+def suite_benchmarks() -> dict[str, dict[Component, Facts]]:
     """Name -> component -> facts, in the order of the suite. Raises ImbError in a broken installation."""
     by_name: dict[str, dict[Component, Facts]] = {}
     for component in _components():
@@ -58,7 +58,7 @@ def suite() -> dict[str, dict[Component, Facts]]:
     return by_name
 
 
-def defaults(component: Component) -> list[str]:
+def default_benchmarks(component: Component) -> list[str]:
     """The benchmarks that an executable runs where none is named. Raises ImbError in a broken installation."""
     return [
         benchmark.name
@@ -76,14 +76,17 @@ def _components() -> list[_Component]:
 
 
 @cache
-def known() -> dict[str, dict[Component, Facts]]:
-    """`suite`, and the names that only the real IMB has: what a log may contain."""
-    return {**suite(), **{name: {component: facts} for name, (component, facts) in _ONLY_IN_IMB.items()}}
+def all_benchmarks() -> dict[str, dict[Component, Facts]]:
+    """`suite_benchmarks`, and the names that only the real IMB has: what a log may contain."""
+    return {
+        **suite_benchmarks(),
+        **{name: {component: facts} for name, (component, facts) in _ONLY_IN_IMB.items()},
+    }
 
 
 def facts_of(benchmark: str, component: Component | None) -> Facts | None:
     """Facts about a benchmark; None where the name is unknown, or where components differ and none is given."""
-    by_component = known().get(benchmark, {})
+    by_component = all_benchmarks().get(benchmark, {})
     if component is None and len(by_component) > 1:
         by_component = {name: facts for name, facts in by_component.items() if name != _NAMESAKES}
     if len(by_component) == 1:
@@ -102,8 +105,8 @@ def component_of(benchmarks: set[str], *, rated: bool = False) -> Component | No
     the columns of IMB-P2P."""
     candidates: set[Component] = {_NAMESAKES} if rated else set(PARTS)
     for name in benchmarks:
-        if name in known():
-            candidates &= known()[name].keys()
+        if name in all_benchmarks():
+            candidates &= all_benchmarks()[name].keys()
     if len(candidates) > 1:
         candidates.discard(_NAMESAKES)
     return candidates.pop() if len(candidates) == 1 else None

@@ -74,7 +74,7 @@ def family(benchmark: str) -> str | None:
     return None
 
 
-def expected(
+def expected_time(
     benchmark: str,
     processes: int,
     length: float,

@@ -19,8 +19,8 @@ from imb.model.facts import fact, facts_in
 from imb.model.gpus import Gpu, gpu_of, memory_of
 from imb.model.mpis import LAUNCH_VARIABLES, TRANSPORT_SETTINGS
 from imb.model.records import OptionValue, Run, UsedGpu
-from imb.model.text import natural
-from imb.model.units import as_percent
+from imb.model.text import natural_key
+from imb.model.units import percent_text
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch
@@ -75,7 +75,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
 _PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
 
 
-def usable(interfaces: Iterable[Interface]) -> list[Interface]:
+def usable_interfaces(interfaces: Iterable[Interface]) -> list[Interface]:
     """The interfaces that could carry messages."""
     return [
         interface
@@ -181,7 +181,10 @@ def _known_gpu_values(get: Callable[[Gpu], object]) -> Callable[[Launch], str | 
 
 def _each(values: Iterable[object]) -> str | None:
     """The known values, each once, as one text."""
-    return ", ".join(sorted({str(value) for value in values if value not in (None, "")}, key=natural)) or None
+    return (
+        ", ".join(sorted({str(value) for value in values if value not in (None, "")}, key=natural_key))
+        or None
+    )
 
 
 # --- The table -------------------------------------------------------------------------------------------------------
@@ -219,7 +222,7 @@ class Condition(NamedTuple):
     names_side: Literal["value", "labeled"] | None = None
 
 
-_BUSIER = LeastDifference(BUSIER_CPUS, lambda cpus: as_percent(cpus, 0))
+_BUSIER = LeastDifference(BUSIER_CPUS, lambda cpus: percent_text(cpus, 0))
 CONDITIONS = (
     # Differences are listed in this order: what is asked for most often comes first.
     Condition("placement", "placement", lambda launch: launch.placement()),

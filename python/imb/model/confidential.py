@@ -72,7 +72,7 @@ def is_hidden(name: str, value: str) -> bool:
     return value == HIDDEN or is_secret(name) or bool(_PASSWORD.search(value))
 
 
-def hidden(variables: Mapping[str, str]) -> dict[str, str]:
+def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables as they may be recorded."""
     return {name: HIDDEN if is_hidden(name, value) else value for name, value in variables.items()}
 
@@ -99,7 +99,7 @@ def secret_values(
     }
 
 
-def revealed(variables: Mapping[str, str]) -> dict[str, str]:
+def reveal_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables as a launch needs them: values that were not recorded are those of the environment.
 
     Raises ImbError where there is none.
@@ -115,7 +115,7 @@ def hidden_arguments(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def revealed_arguments(words: Sequence[str]) -> tuple[str, ...]:
-    """Launcher arguments as a launch needs them, as `revealed`. Raises ImbError."""
+    """Launcher arguments as a launch needs them, as `reveal_secrets`. Raises ImbError."""
     return _arguments(
         words, lambda name, value, quote: _environment_message(name) if value == MASK else value
     )

@@ -42,7 +42,7 @@ def cache_folder() -> Path:
         return _temporary_folder(os.getpid())
 
 
-def expanded(path: Path) -> Path:
+def expand_path(path: Path) -> Path:
     """With the home folder in place of `~`. Raises ImbError."""
     try:
         return path.expanduser()

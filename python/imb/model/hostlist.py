@@ -14,7 +14,7 @@ _PART = re.compile(r"[^][,\s]+|\[[^][\s]*\]")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?$", re.ASCII)
 
 
-def expanded(text: str) -> list[str]:
+def expand_hosts(text: str) -> list[str]:
     """The names, in the order of the list; each once. Raises ImbError, also for more than MOST names."""
     names: dict[str, None] = {}
     for word in _words(text):

@@ -529,7 +529,7 @@ def mpi_named(name: str) -> MpiLibrary | None:
     return next((mpi for mpi in MPIS if name in mpi.names), None)
 
 
-def launched_by(text: str) -> tuple[MpiLibrary, str]:
+def launcher_identity(text: str) -> tuple[MpiLibrary, str]:
     """The MPI of a launcher, and its name with version, by what `mpiexec --version` prints."""
     for mpi in MPIS:
         if mpi.launcher_version and (mark := re.search(mpi.launcher_version, text)):
@@ -537,7 +537,7 @@ def launched_by(text: str) -> tuple[MpiLibrary, str]:
     return OTHER, (text.strip().splitlines() or ["unknown"])[0]
 
 
-def linked_with(libraries: str) -> tuple[MpiLibrary, ...]:
+def launching_mpis(libraries: str) -> tuple[MpiLibrary, ...]:
     """The MPIs that can launch a program, by the names of the libraries that it is linked with (what ldd prints)."""
     for mpi in WITH_LAUNCHER:
         known = (*(mpi.interface.libraries if mpi.interface else ()), *mpi.old_libraries)
@@ -558,9 +558,9 @@ def transports_in(mpi: MpiLibrary, text: str) -> str | None:
 
 
 def _readable(value: str) -> str:
-    from imb.model.text import readable
+    from imb.model.text import readable_text
 
-    return readable(value)
+    return readable_text(value)
 
 
 def _options(name: str | None, others: tuple[str, ...]) -> str:

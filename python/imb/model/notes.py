@@ -37,7 +37,7 @@ def pass_on(entry: Note) -> None:
 
 
 @contextmanager
-def noted(listener: Callable[[Note], None]) -> Iterator[None]:
+def listen_to_notes(listener: Callable[[Note], None]) -> Iterator[None]:
     """Within this context `listener` gets each note once, however often its file is read."""
     known: set[Note] = set()
 

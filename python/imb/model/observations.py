@@ -28,7 +28,7 @@ from imb.model.records import (
     Run,
     Sample,
     SampledRow,
-    cut_off,
+    is_cut_off,
 )
 from imb.model.units import decimal
 from imb.stats.arrays import Values
@@ -99,7 +99,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cut_off(self) -> bool:
         """Whether the program would have printed an end, and there is none."""
-        return cut_off(self.run, self.end)
+        return is_cut_off(self.run, self.end)
 
     def hosts(self) -> list[str]:
         return self.run.hosts()
@@ -175,7 +175,7 @@ def completion_time_of(row: Result) -> float | None:
     return row.completion_seconds if row.completion_seconds is not None else time_of(row)
 
 
-def bytes_counted(row: Result) -> float | None:
+def counted_bytes(row: Result) -> float | None:
     """Bytes that the row's rate counts per completion time; None without a rate, or where a log rounded it to zero. They are
     those of a whole number of messages, unless the rate differs from that by more than its rounding."""
     seconds = completion_time_of(row)
@@ -353,7 +353,7 @@ def _launch_under(launch: Launch, label: str) -> Launch:
     )
 
 
-def interleaved(*sides: Side) -> bool:
+def are_interleaved(*sides: Side) -> bool:
     """Whether all launches were interleaved with others, in alternating segments of a row (imb.runner.interleave)."""
     segments = (launch.run.option("turns", int) for side in sides for launch in side.launches)
     return all((count or 1) > 1 for count in segments)

@@ -27,7 +27,7 @@ import msgspec
 from imb.model import collective_models
 from imb.model.facts import facts_in
 from imb.model.records import Result, Run, Sample
-from imb.model.units import as_percent
+from imb.model.units import percent_text
 
 Placement: TypeAlias = Literal["intra-node", "inter-node"]
 Kind: TypeAlias = Literal["shared memory", "interfaces", "in part", "unknown"]
@@ -72,10 +72,10 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
             return f"unknown ({self.why})"
         total = sum(self.interfaces.values())
         if self.kind == "in part":
-            return f"{self.name} ({as_percent(self.share, 0)} of the bytes)"
+            return f"{self.name} ({percent_text(self.share, 0)} of the bytes)"
         text = self.name
         if len(self.interfaces) > 1:
-            text += f" ({', '.join(as_percent(self.interfaces[name] / total, 0) for name in sorted(self.interfaces))})"
+            text += f" ({', '.join(percent_text(self.interfaces[name] / total, 0) for name in sorted(self.interfaces))})"
         return text + (f", also counted on {', '.join(self.above)}" if self.above else "")
 
 
@@ -138,7 +138,7 @@ def paths_summary(paths: Iterable[Way]) -> str | None:
     return "; ".join(f"{titles[path.placement]}: {path}" for path in paths) or None
 
 
-def reported_by_mpi(facts: Mapping[str, Any]) -> str | None:
+def transports_reported(facts: Mapping[str, Any]) -> str | None:
     """`the MPI itself: netmod ucx`: the transports in the facts of a launch, as the MPI reports them; None where it was not
     asked."""
     conditions = facts_in(facts, "conditions")
@@ -159,11 +159,11 @@ def seconds_of(row: Result) -> float:
     if row.time_overlapped_seconds is not None:
         each = row.time_overlapped_seconds + (row.time_pure_seconds or 0.0)
     else:
-        each = (row.time_max_seconds or 0.0) * ways_timed(row.benchmark)
+        each = (row.time_max_seconds or 0.0) * timed_ways(row.benchmark)
     return each * repetitions_of(row)
 
 
-def ways_timed(benchmark: str) -> int:
+def timed_ways(benchmark: str) -> int:
     """Messages one after the other in a repetition whose time is divided by their number."""
     return 2 if benchmark.lower().startswith("pingpong") else 1
 

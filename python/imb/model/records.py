@@ -482,7 +482,7 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
 _WITH_END = frozenset({"OpenIMB", "Intel MPI Benchmarks"})
 
 
-def cut_off(run: Run, end: End | None) -> bool:
+def is_cut_off(run: Run, end: End | None) -> bool:
     """Whether the program of a run would have printed an end, and there is none."""
     return end is None and run.program in _WITH_END
 
@@ -825,11 +825,11 @@ def row_from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
         passes=Passes(
             samples=len(samples), used=len(samples), shortfall="cut_off", reference_state=False, states=[]
         ),
-        evidence=added(evidence) if evidence else None,
+        evidence=sum_evidence(evidence) if evidence else None,
     )
 
 
-def added(several: Iterable[Evidence]) -> Evidence:
+def sum_evidence(several: Iterable[Evidence]) -> Evidence:
     """The sum of several. `most` is the largest of any."""
     total = Evidence()
     moved: dict[int, None] = {}

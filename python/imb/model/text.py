@@ -21,7 +21,7 @@ def user_name(uid: int) -> str:
         return str(uid)
 
 
-def readable(text: str) -> str:
+def readable_text(text: str) -> str:
     r"""Text of the system, for JSON: bytes that are no UTF-8, which Python keeps as surrogates, become \xff."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
@@ -37,7 +37,7 @@ def numbers_in(text: str) -> set[int]:
     return numbers
 
 
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key: n2 is before n10."""
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", name)
     return tuple(
@@ -60,7 +60,7 @@ def csv_text(text: str) -> str:
 
 
 def named_bytes(text: str) -> str:
-    r"""The inverse of `readable`, as a name of a file: `\xff` is that byte."""
+    r"""The inverse of `readable_text`, as a name of a file: `\xff` is that byte."""
     parts = re.split(r"\\x([89a-f][0-9a-f])", text)
     return "".join(os.fsdecode(bytes.fromhex(part)) if at % 2 else part for at, part in enumerate(parts))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 
-def counted(count: int, noun: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """1 row, 2 rows, 1,000 launches."""
     ending = "" if count == 1 else "es" if noun.endswith(("ch", "ss")) else "s"
     return f"{count:,} {noun}{ending}"
@@ -66,7 +66,7 @@ def decimal(value: float) -> str:
     return f"{value:.2f}" if value == 0 or 0.1 <= large < 1e12 else f"{value:.3g}"
 
 
-def as_percent(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
+def percent_text(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
     """`36 %`, `0.25 %`, `1,240 %`: three digits, or so many decimals. `signed`: `+36 %`."""
     sign = "+" if signed else ""
     if decimals is None and abs(share) < 9.995:
@@ -78,7 +78,7 @@ def signed_percent(share: float) -> str:
     """`+12.3 %`; ten times as much and more as a multiple: `x11`; `-` for NaN."""
     if share != share:
         return "-"
-    return as_percent(share, 1, signed=True) if share < 9.995 else f"x{1 + share:.0f}"
+    return percent_text(share, 1, signed=True) if share < 9.995 else f"x{1 + share:.0f}"
 
 
 def change_digits(ratio: float) -> str:
@@ -97,8 +97,8 @@ MOST_SPREAD = 10.0  # a share; a larger spread only shows that nothing is known
 def spread_percent(share: float) -> str:
     """A spread, which may be small: `0.42 %`, `4.2 %` or `42 %`; `above 1,000 %` from MOST_SPREAD on."""
     if share > MOST_SPREAD:
-        return f"above {as_percent(MOST_SPREAD)}"
-    return as_percent(share, 2 if share < 0.01 else 1 if share < 0.1 else 0)
+        return f"above {percent_text(MOST_SPREAD)}"
+    return percent_text(share, 2 if share < 0.01 else 1 if share < 0.1 else 0)
 
 
 def us(seconds: float) -> str:
@@ -135,18 +135,18 @@ def megabytes(per_second: float) -> str:
     return f"{per_second / 1e6:.1f} MB/s" if per_second >= 1e6 else f"{decimal(per_second / 1e6)} MB/s"
 
 
-def abridged(names: Sequence[str], most: int, separator: str = ", ") -> str:
+def abridge(names: Sequence[str], most: int, separator: str = ", ") -> str:
     """`a, b, …`."""
     return separator.join([*names[:most], *(["…"] if len(names) > most else [])])
 
 
-def and_more(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
+def list_first(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
     """`a, b, c and 4 more`."""
     rest = len(names) - most
     return separator.join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def and_others(first: str, others: Sequence[str]) -> str:
+def first_and_others(first: str, others: Sequence[str]) -> str:
     """`PingPong, 2 ranks; also Bcast, 2 ranks and 3 more`."""
     if not others:
         return first

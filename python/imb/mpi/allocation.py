@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from imb.model.errors import ImbError
-from imb.model.hostlist import expanded
+from imb.model.hostlist import expand_hosts
 from imb.model.mpis import LAUNCHER_CHOICES
 from imb.model.schedulers import JOB_VARIABLES, SCHEDULERS
 from imb.mpi.installations import output_of
@@ -43,7 +43,7 @@ class Allocation(NamedTuple):
 def _slurm(variables: Mapping[str, str]) -> Allocation:
     hosts: list[str] = []
     with suppress(ImbError):
-        hosts = expanded(variables.get("SLURM_JOB_NODELIST", ""))
+        hosts = expand_hosts(variables.get("SLURM_JOB_NODELIST", ""))
     nodes = _number(variables, "SLURM_JOB_NUM_NODES", "SLURM_NNODES") or len(hosts)
     listed = re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))  # 16(x2),8
     cpus = min(map(int, listed)) if listed else _number(variables, "SLURM_CPUS_ON_NODE")

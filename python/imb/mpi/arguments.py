@@ -10,7 +10,7 @@ from imb.model.mpis import ASSIGNING_OPTIONS, MPIS, NAMED_OPTIONS, OPTION_SYNONY
 _REFUSED = re.compile(joined((*(mpi.refusal for mpi in MPIS), r'Try "srun --help" for more information')))
 
 
-def overriding(first: Sequence[str], then: Sequence[str]) -> list[str]:
+def override_arguments(first: Sequence[str], then: Sequence[str]) -> list[str]:
     """Both sets of arguments. Where they set the same (`--mca NAME`, `-x NAME`, `--map-by`), only that of `then` is kept: some
     launchers reject an option that they get twice."""
     overridden = {_setting(group) for group in groups(then)}
@@ -38,6 +38,6 @@ def _setting(group: Sequence[str]) -> tuple[str, ...]:
     return (option, group[1].partition("=")[0]) if named and len(group) > 1 else (option,)
 
 
-def refused(errors: bytes) -> bool:
+def is_refusal(errors: bytes) -> bool:
     """Whether a launcher printed that it rejects its arguments: another launch would not change that."""
     return bool(_REFUSED.search(errors.decode(errors="replace")))

@@ -60,7 +60,7 @@ def build_folder(key: str) -> Path:
 
 def programs(key: str) -> Path | None:
     """The folder with the executables of a build; None where it is not there."""
-    folder = build_folder(key) if builds.are_there() else None
+    folder = build_folder(key) if builds.has_built() else None
     return folder if folder and folder.is_dir() else None
 
 
@@ -69,7 +69,7 @@ def all_components() -> list[str]:
     return (suite_folder() / "src" / "benchmarks" / "components.txt").read_text().split()
 
 
-def has(folder: Path, components: Collection[str]) -> bool:
+def has_programs(folder: Path, components: Collection[str]) -> bool:
     """Whether the folder of a build is there, with the executables of these components."""
     return folder.is_dir() and all((folder / f"IMB-{name}").exists() for name in components)
 
@@ -78,7 +78,7 @@ def place_of(mpi: Installation, compiler: str | None = None) -> Path:
     """The folder where the programs for an MPI are, or will be: what was built for it, else what came with the package; with
     a compiler, only what is built. Raises ImbError where there is none and none can be built."""
     packaged = None if compiler else prebuilt.programs_for(mpi)
-    if packaged and not (mpi.wrapper and builds.are_there()):  # build_key starts two processes
+    if packaged and not (mpi.wrapper and builds.has_built()):  # build_key starts two processes
         return packaged
     native = build_folder(build_key(mpi, compiler))
     return packaged if packaged and not native.is_dir() else native
@@ -120,7 +120,7 @@ def build(
     try:
         work.mkdir(parents=True, exist_ok=True)
         with _alone_in(folder if make_folder else work):
-            if not make_folder and has(final / "bin", components):
+            if not make_folder and has_programs(final / "bin", components):
                 return final / "bin"
             for words in (compiling,) if make_folder else (configure, compiling):
                 _carry_out(words, mpi, log, on_percent)

@@ -29,7 +29,7 @@ def cache_folder() -> Path:
     return lasting_cache_folder() / "builds"
 
 
-def are_there() -> bool:
+def has_built() -> bool:
     """Whether this command has built anything."""
     try:
         return cache_folder().is_dir()

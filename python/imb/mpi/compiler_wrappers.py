@@ -11,7 +11,7 @@ WRAPPERS = ("mpicxx", "mpigxx", "mpiicpx", "mpiicpc")  # as named in a prefix, i
 LAUNCHERS = ("mpiexec", "mpirun")
 
 
-def followed(wrapper: Path) -> Path:
+def follow_links(wrapper: Path) -> Path:
     """Follows links: /usr/bin/mpicxx -> /etc/alternatives/mpicxx -> /usr/bin/mpicxx.mpich, whose name gives the launcher's.
     Stops before a program such as opal_wrapper, which acts by the name that it is called by."""
     wrapper = wrapper.absolute()

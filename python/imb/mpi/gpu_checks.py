@@ -8,7 +8,7 @@ from pathlib import Path
 from imb.model.gpus import Gpu, generation
 from imb.model.mpis import GPU_TITLES
 from imb.model.text import numbers_in
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.mpi import host_gpus
 from imb.mpi.doctor import Check
 from imb.mpi.host import allowed_cpus
@@ -110,10 +110,10 @@ def _nvlinks(subject: str, gpu: Gpu) -> Iterator[Check]:
         advice = (
             "see `nvidia-smi nvlink -s` and the fabric manager's log; a card without a bridge has none up"
         )
-        total = counted(gpu.nvlinks + gpu.nvlinks_down, "link")
+        total = count_of(gpu.nvlinks + gpu.nvlinks_down, "link")
         yield Check("warning", subject, f"{gpu.nvlinks} of {total} up{rate}", advice)
     else:
-        yield Check("ok", subject, f"{counted(gpu.nvlinks, 'link')} up{rate}" if gpu.nvlinks else "none")
+        yield Check("ok", subject, f"{count_of(gpu.nvlinks, 'link')} up{rate}" if gpu.nvlinks else "none")
 
 
 def _errors(subject: str, gpu: Gpu) -> Iterator[Check]:
@@ -126,7 +126,7 @@ def _errors(subject: str, gpu: Gpu) -> Iterator[Check]:
         return
     if gpu.uncorrected_errors:
         advice = "memory of the GPU is defective: reset it, and replace it if errors return"
-        text = f"{counted(gpu.uncorrected_errors, 'uncorrected error')} since the driver was loaded"
+        text = f"{count_of(gpu.uncorrected_errors, 'uncorrected error')} since the driver was loaded"
         yield Check("problem", f"{subject}: ECC", text, advice)
     elif gpu.ecc:
         yield Check("ok", f"{subject}: ECC", "on")

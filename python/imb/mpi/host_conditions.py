@@ -14,11 +14,11 @@ import msgspec
 import psutil
 
 from imb.model.conditions import Cache, Conditions, Interface, Machine
-from imb.model.confidential import hidden
+from imb.model.confidential import hide_secrets
 from imb.model.errors import UNDECODABLE
 from imb.model.mpis import SETTINGS
 from imb.model.schedulers import RECORDED_VARIABLES
-from imb.model.text import now, readable
+from imb.model.text import now, readable_text
 from imb.mpi import host_gpus, nvml
 from imb.mpi.host import answer_of, physical_cores
 from imb.mpi.host_gpus import text_of
@@ -42,7 +42,7 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
         launcher=mpi.launcher if mpi else None,
         interfaces=interfaces(),
         gpus=nvml.add_figures(host_gpus.gpus_of_host()).gpus if with_gpus else [],
-        environment=steering(os.environ.items()),
+        environment=steering_variables(os.environ.items()),
     )
 
 
@@ -52,7 +52,7 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
     addresses = answer_of(psutil.net_if_addrs) or {}
     all_interfaces = [
         Interface(
-            name=readable(name),
+            name=readable_text(name),
             up=about.isup,
             addressed=any(
                 address.family in (socket.AF_INET, socket.AF_INET6) for address in addresses.get(name, [])
@@ -77,11 +77,11 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
     return all_interfaces
 
 
-def steering(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
+def steering_variables(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The environment variables that steer MPI, transports and threads; without the values of those that may be secret."""
-    return hidden(
+    return hide_secrets(
         {
-            name: readable(value)
+            name: readable_text(value)
             for name, value in sorted(variables)
             if SETTINGS.match(name) or RECORDED_VARIABLES.match(name)
         }

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from imb.model.gpus import Gpu, Link
-from imb.model.text import one_line, readable
+from imb.model.text import one_line, readable_text
 
 DEVICES = Path("/sys/bus/pci/devices")
 MODULES = Path("/sys/module")
@@ -37,9 +37,9 @@ def _gpu(folder: Path) -> Gpu | None:
     card = _card(folder)
     name = text_of(folder / "product_name") or f"{vendor} {text_of(folder / 'device') or 'GPU'}"
     return Gpu(
-        address=shown(folder.name),
+        address=shown_text(folder.name),
         vendor=vendor,
-        name=shown(name),
+        name=shown_text(name),
         driver=driver,
         numa_node=int(node) if node.isdecimal() else None,  # -1: unknown to the firmware
         link=Link(
@@ -68,7 +68,7 @@ def _driver(folder: Path) -> str | None:
         name = (folder / "driver").readlink().name
     except OSError:
         return None
-    return shown(" ".join(filter(None, [name, text_of(MODULES / name / "version")])))
+    return shown_text(" ".join(filter(None, [name, text_of(MODULES / name / "version")])))
 
 
 def _speed(path: Path) -> float | None:
@@ -87,11 +87,11 @@ def _width(path: Path) -> int | None:
 def text_of(path: Path) -> str | None:
     """The text of a file of the kernel, for JSON; None where it cannot be read."""
     try:
-        return readable(os.fsdecode(path.read_bytes())).strip()
+        return readable_text(os.fsdecode(path.read_bytes())).strip()
     except OSError:
         return None
 
 
-def shown(text: str) -> str:
+def shown_text(text: str) -> str:
     """The text as it may be recorded and shown."""
-    return one_line(readable(text))[:_MOST_NAME]
+    return one_line(readable_text(text))[:_MOST_NAME]

@@ -82,12 +82,12 @@ def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: f
 
 @lru_cache
 def _launched_by(launcher: str) -> tuple[mpis.MpiLibrary, str]:
-    return mpis.launched_by(output_of([launcher, "--version"])[1])
+    return mpis.launcher_identity(output_of([launcher, "--version"])[1])
 
 
 def mpi_of(wrapper: Path) -> Installation:
     """The MPI of a C++ wrapper. Raises ImbError where its launcher is missing."""
-    wrapper = compiler_wrappers.followed(wrapper)
+    wrapper = compiler_wrappers.follow_links(wrapper)
     if version := _cray_version(wrapper):
         return _cray_installation(wrapper, version)
     try:
@@ -165,7 +165,7 @@ def _launcher_key(mpi: Installation) -> tuple[Path, str]:
     return Path(mpi.launcher).parent.resolve(), mpi.version
 
 
-def overwritten(installed: Iterable[Installation]) -> list[str]:
+def overwritten_packages(installed: Iterable[Installation]) -> list[str]:
     """Packages of MPIs beside this Python whose launcher another package has overwritten: all install bin/mpiexec."""
     folder = Path(sys.executable).parent.resolve()
     flavors = {mpi.flavor for mpi in installed if Path(mpi.launcher).parent.resolve() == folder}
@@ -222,7 +222,7 @@ class LinkedWith(NamedTuple):
     library: Path | None
 
 
-def linked_with(programs: Path) -> LinkedWith:
+def linked_mpis(programs: Path) -> LinkedWith:
     """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as for static programs and
     scripts."""
     program = next((file for file in sorted(programs.glob("*IMB-*")) if os.access(file, os.X_OK)), None)
@@ -230,7 +230,7 @@ def linked_with(programs: Path) -> LinkedWith:
     if status:
         return LinkedWith((), None)
     place = re.search(r"\blibmpi(?:ch)?\.so\.\d+ => (/\S+)", printed)
-    return LinkedWith(mpis.linked_with(printed), Path(place[1]) if place else None)
+    return LinkedWith(mpis.launching_mpis(printed), Path(place[1]) if place else None)
 
 
 def find_for(choice: str | None, programs: Path) -> Installation:
@@ -238,7 +238,7 @@ def find_for(choice: str | None, programs: Path) -> Installation:
 
     Raises ImbError where there is none, and where the chosen one cannot launch them.
     """
-    fitting, library = linked_with(programs)
+    fitting, library = linked_mpis(programs)
     chosen = choice or os.environ.get("IMB_MPI")
     if chosen or not fitting:
         mpi = find(choice)
@@ -279,7 +279,7 @@ def is_name(choice: str) -> bool:
     return mpis.mpi_named(choice) is not None and not Path(choice).is_dir()
 
 
-def found_again(mpi: Installation) -> Installation:
+def find_again(mpi: Installation) -> Installation:
     """What is in the place of this MPI now. Raises ImbError where there is none any more."""
     if not os.access(mpi.place, os.X_OK):
         raise ImbError(f"no {mpi.place}; load the module of {mpi.version}")

@@ -20,7 +20,7 @@ import psutil
 from imb.model.confidential import HIDDEN
 from imb.model.errors import ImbError
 from imb.model.mpis import WITH_LAUNCHER
-from imb.mpi import masking, orphans
+from imb.mpi import filtered_files, orphans
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import answer_of
 from imb.mpi.launchers import Command
@@ -70,7 +70,10 @@ def run(
     """
     grace = GRACE if grace is None else grace
     linger = LINGER if linger is None else linger
-    with orphans.adopting() as mark, masking.printed_to([output, errors], hide, HIDDEN) as files:
+    with (
+        orphans.adopt_orphans() as mark,
+        filtered_files.open_filtered([output, errors], hide, HIDDEN) as files,
+    ):
         process, launched = _started(command, mark, files)
         return _wait_until_ended(
             process, launched, mark, timeout, at_most, _Tail(follow), on_line, on_tick, is_over, grace, linger
@@ -171,12 +174,12 @@ def _wait_until_ended(
     )
 
 
-def other_ranks(started: int, planned: int) -> str:
+def other_ranks_problem(started: int, planned: int) -> str:
     """The problem of a launch whose programs have another number of ranks than planned."""
     return f"{started} instead of {planned} ranks: are launcher and MPI of one kind?"
 
 
-def unfinished(status: int, *, has_records: bool) -> str:
+def unfinished_problem(status: int, *, has_records: bool) -> str:
     """The problem of a launch whose launcher exited with this status, and which left no `end` record."""
     if not has_records:
         return f"exit status {status}, but no records: the launcher did not start the suite"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from imb.model.gpus import SWITCH, Gpu
-from imb.mpi.host_gpus import shown
+from imb.mpi.host_gpus import shown_text
 
 _WITHOUT_LINKS = (2, 3)  # NVML_ERROR_INVALID_ARGUMENT, _NOT_SUPPORTED
 _ABSENT = (9, 12)  # NVML_ERROR_DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND
@@ -47,11 +47,11 @@ def add_figures(gpus: list[Gpu]) -> Answer:
     except Exception as error:
         if _code(error) in _ABSENT and not needed:
             return Answer(gpus)
-        return Answer(gpus, shown(f"no answer: {error}"), _SMI, failed=bound or not needed)
+        return Answer(gpus, shown_text(f"no answer: {error}"), _SMI, failed=bound or not needed)
     try:
         return _answered(pynvml, gpus)
     except Exception as error:
-        return Answer(gpus, shown(f"no answer: {error}"), _SMI, failed=True)
+        return Answer(gpus, shown_text(f"no answer: {error}"), _SMI, failed=True)
     finally:
         with contextlib.suppress(Exception):
             pynvml.nvmlShutdown()
@@ -65,7 +65,7 @@ def _answered(nvml: Any, present: list[Gpu]) -> Answer:
     version = asking.driver()
     if asking.broken:
         return Answer(
-            gpus, shown("; ".join(asking.broken)), "see `dmesg` for Xid errors, and `nvidia-smi`", True
+            gpus, shown_text("; ".join(asking.broken)), "see `dmesg` for Xid errors, and `nvidia-smi`", True
         )
     return Answer(
         gpus, f"driver {version}" if version and any(gpu.vendor == "NVIDIA" for gpu in gpus) else ""
@@ -179,4 +179,4 @@ def _speed(nvml: Any, handle: Any) -> float | None:
 
 def _word(text: str | bytes | None) -> str | None:
     """Older packages answer in bytes."""
-    return shown(text.decode("utf-8", "replace") if isinstance(text, bytes) else text) if text else None
+    return shown_text(text.decode("utf-8", "replace") if isinstance(text, bytes) else text) if text else None

@@ -44,7 +44,7 @@ _adopting = 0  # launches that run
 
 
 @contextlib.contextmanager
-def adopting() -> Iterator[str]:
+def adopt_orphans() -> Iterator[str]:
     """A mark that names a launch. While a launch runs, processes that a launcher leaves behind become children of this process.
     Afterwards they do not: this process would not wait for processes of others, and they would stay as zombies."""
     _adopt(1)

@@ -92,7 +92,7 @@ class CleanText(NamedTuple):
         return number - bisect_right(self.breaks, number, key=lambda each: each[0])
 
 
-def plain(text: bytes) -> bytes:
+def plain_text(text: bytes) -> bytes:
     """The text with LF for each CR LF, without codes that control a terminal, and without HTML; the same object where it has none."""
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from imb.model.notes import note_unread
 from imb.model.records import RECORD, Problem, Record, Records, read_launches
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.readers import imb_text, osu_text
 from imb.readers.table import Log
 
@@ -66,7 +66,7 @@ def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
         if other.detect(text):
             rows = max(other.read(text, "").counts()[1], 1)
             message = (
-                f"tables of {chosen.title} and of {other.title} in one file: {counted(rows, 'row')} of {other.title}"
+                f"tables of {chosen.title} and of {other.title} in one file: {count_of(rows, 'row')} of {other.title}"
                 f" {'is' if rows == 1 else 'are'} skipped; split the file"
             )
             log.problems.append(Problem(name, 0, message, rows))

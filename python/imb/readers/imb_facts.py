@@ -21,7 +21,7 @@ from imb.model.records import (
     Problem,
     Run,
 )
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.readers.preamble import LogEvent
 from imb.readers.table import MEAN_AND_RATE, MEGABYTES, Log, LoggedLaunch, megabyte_of
 
@@ -32,7 +32,7 @@ _ROUNDING = 0.01  # of printed figures; more hides that units differ by 4.9 %
 _PROGRAM = re.compile(rf"IMB-({'|'.join(PARTS)})\b")
 
 
-def unsupported(events: Sequence[LogEvent]) -> str | None:
+def unsupported_component(events: Sequence[LogEvent]) -> str | None:
     """The component of a launch, from the events above it, if this reader does not support it; else None."""
     parts = [event.parts[2] for event in events if event.kind == "banner"]
     return parts[-1] if parts and parts[-1] not in _PART else None
@@ -49,7 +49,7 @@ def last_of(launch: LoggedLaunch) -> str:
         (row,) = item.rows(last=1)
         name, cells = item.head.benchmark, dict(zip(item.columns, row, strict=True))
         length = None if cells.get("bytes") is None else int(cells["bytes"] or 0)
-    return name if length is None else f"{name}, {counted(length, 'byte')}"
+    return name if length is None else f"{name}, {count_of(length, 'byte')}"
 
 
 def unit_by_version(run: Run) -> float | None:

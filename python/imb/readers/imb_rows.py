@@ -165,7 +165,7 @@ def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | N
         return None
 
 
-def goes_on(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:
+def continues_rows(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:
     """Whether a row may follow another one of the same table: its length is larger, or that of another group."""
     if "bytes" not in columns:
         return False

@@ -18,9 +18,9 @@ from imb.readers.imb_rows import (
     Cells,
     Header,
     Rows,
+    continues_rows,
     failure_of,
     further_columns,
-    goes_on,
     header_of,
     quantiles_of,
     row_of,
@@ -29,10 +29,10 @@ from imb.readers.logged_launches import Launches
 from imb.readers.table import Head, Log, Stretch, lacks_time, no_time
 from imb.readers.unread import (
     UnreadRow,
-    bounded,
     is_broken,
     is_damaged,
     items_outside,
+    limit_problems,
     looks_like_row,
     notes_of,
     problems_of,
@@ -51,7 +51,7 @@ def detect(text: bytes) -> bool:
 def read(text: bytes, name: str) -> Log:
     """Every launch in a log. Never fails: what is not understood becomes a problem with its line. Text around each line is
     removed where a table has some."""
-    reader = _Reader(text, decoration.CleanText(decoration.plain(text)), name)
+    reader = _Reader(text, decoration.CleanText(decoration.plain_text(text)), name)
     reader.scan()
     if reader.tagged or not reader.log.launches:
         untagged = decoration.clean_tags(reader.text)
@@ -264,7 +264,7 @@ class _Reader:
         self, end: int, line_start: int, last: Cells | None, row: Cells, columns: tuple[str, ...]
     ) -> bool:
         """Whether a row at `line_start`, after other text from `end` on, continues a table whose last row is `last`."""
-        if last is not None and not goes_on(last, row, columns):
+        if last is not None and not continues_rows(last, row, columns):
             return False
         between = above.read_preamble(self.text[end:line_start])
         return between.head_at is None and all(event.kind == "text" for event in between.events)
@@ -304,7 +304,7 @@ class _Reader:
         decoration.restore_positions(self.log, self.cleaned, self.original)
         self.log.problems += problems_of(self.log.name, [row.moved(self.cleaned.line) for row in self.unread])
         self.log.problems.sort(key=lambda problem: problem.line)
-        self.log.problems = bounded(self.log.problems)
+        self.log.problems = limit_problems(self.log.problems)
         return self.log
 
     def leave_out_unsupported(self) -> None:

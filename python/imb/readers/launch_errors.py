@@ -42,7 +42,7 @@ def reason(errors: bytes, output: bytes = b"") -> str | None:
     return _shortened(" ".join(best.split())) if best else None
 
 
-def unreachable(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
+def unreachable_hosts(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
     """Host -> why the launcher could not reach it, of these hosts (none: any). Another host may be a gateway, whose failure
     is none of these."""
     reasons: dict[str, str] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from imb.model.catalog import kind_of
 from imb.model.records import End, Failure
-from imb.readers.imb_facts import end_of, run_of, unsupported
+from imb.readers.imb_facts import end_of, run_of, unsupported_component
 from imb.readers.messages import WARNING_OF_SUITE, FailureMessages
 from imb.readers.preamble import LogEvent, Titles
 from imb.readers.table import Log, LoggedLaunch
@@ -95,7 +95,7 @@ class Launches:
         if table or banner:
             start = self.pending_start if self.pending else at
             facts = run_of([event for event in self.pending if event.kind != "title"])
-            other = unsupported(self.pending)
+            other = unsupported_component(self.pending)
             self.end_current()
             # A text without launches before it belongs to its first one: nothing of a file is left over.
             self.current = LoggedLaunch(

@@ -9,11 +9,11 @@ from typing import Any
 
 from imb.model.gpus import KINDS, UNKNOWN
 from imb.model.records import End, Problem, Run
-from imb.readers.decoration import clean_tags, plain, restore_positions
+from imb.readers.decoration import clean_tags, plain_text, restore_positions
 from imb.readers.messages import FailureMessages
 from imb.readers.preamble import Titles, read_preamble
 from imb.readers.table import Head, Log, LoggedLaunch, Stretch, arrays_of, lacks_time, no_time, number
-from imb.readers.unread import UnreadRow, bounded, problems_of
+from imb.readers.unread import UnreadRow, limit_problems, problems_of
 
 FORMAT = "osu"
 MARK = b"# OSU "
@@ -88,14 +88,14 @@ def detect(text: bytes) -> bool:
 
 def read(text: bytes, name: str) -> Log:
     """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
-    cleaned = clean_tags(plain(text))
+    cleaned = clean_tags(plain_text(text))
     reader = _Reader(cleaned.text, name)
     reader.read()
     log = reader.log
     restore_positions(log, cleaned, text)
     log.problems += problems_of(name, [row.moved(cleaned.line) for row in reader.unread])
     log.problems.sort(key=lambda problem: problem.line)
-    log.problems, log.notes = bounded(log.problems), bounded(log.notes)
+    log.problems, log.notes = limit_problems(log.problems), limit_problems(log.notes)
     return log
 
 

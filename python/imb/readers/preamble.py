@@ -6,7 +6,7 @@ import re
 import string
 from typing import Literal, NamedTuple
 
-from imb.model.catalog import known
+from imb.model.catalog import all_benchmarks
 from imb.model.records import Mode, State
 from imb.readers.imb_rows import PASSES_NOTE
 from imb.readers.messages import LAUNCHER, is_about_launcher, is_message, may_state_failure, states_failure
@@ -317,8 +317,8 @@ def _read(text: bytes) -> Preamble:
             state = ""
         elif state == "list" and (match := re.fullmatch(r"# ?(\S+)", bare)):
             events.append(LogEvent("listed", line_start, match[1]))
-        elif (match := re.fullmatch(r"# ?(\w+)", bare)) and (fences % 2 == 0 or match[1] in known()):
-            if match[1] in known():
+        elif (match := re.fullmatch(r"# ?(\w+)", bare)) and (fences % 2 == 0 or match[1] in all_benchmarks()):
+            if match[1] in all_benchmarks():
                 excerpt = match[1]
             else:
                 events.append(LogEvent("text", line_start, bare))

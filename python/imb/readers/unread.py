@@ -140,7 +140,7 @@ def items_outside(
     return [item for item in items if not is_inside(place_of(item))]
 
 
-def bounded(problems: list[Problem]) -> list[Problem]:
+def limit_problems(problems: list[Problem]) -> list[Problem]:
     """The first of these problems, and the number of the others."""
     if (more := len(problems) - _MOST) <= 0:
         return problems

@@ -1,7 +1,7 @@
 """Records -> what people read."""
 
 
-def shortened(name: str, width: int) -> str:
+def shorten(name: str, width: int) -> str:
     """At most `width` characters; of an absolute path the end is kept, of a label the beginning."""
     if len(name) <= width:
         return name

@@ -50,7 +50,7 @@ def css() -> str:
     )
 
 
-def shaded(color: str, alpha: float) -> str:
+def shade(color: str, alpha: float) -> str:
     """`#rrggbb` as a transparent color."""
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{alpha})"

@@ -14,19 +14,19 @@ from imb.compare.sequential import Looks
 from imb.compare.session_bound import FACTOR
 from imb.model.observations import Key
 from imb.model.units import (
-    abridged,
-    as_percent,
+    abridge,
     change_digits,
-    counted,
+    count_of,
     decimal,
     percent_digits,
+    percent_text,
     size,
     unit_of,
 )
 from imb.report.marks import (
     CHANGED,
     MARKS,
-    bracketed,
+    bracketed_interval,
     factor,
     interval_of,
     legend,
@@ -36,7 +36,7 @@ from imb.report.marks import (
     speedup,
     word_of,
 )
-from imb.report.markup import escaped, pipes
+from imb.report.markup import escape_html, escape_pipes
 
 if TYPE_CHECKING:
     from imb.report.terminal import Screen
@@ -85,11 +85,11 @@ def headline(comparison: Comparison) -> list[str]:
     looks = [looks_in_words(comparison.sequential)] if comparison.sequential else []
     a, b = sides_in_words(comparison)
     return [
-        f"A: {a}, {counted(comparison.launches_a, 'launch')}",
-        f"B: {b}, {counted(comparison.launches_b, 'launch')}{how}",
+        f"A: {a}, {count_of(comparison.launches_a, 'launch')}",
+        f"B: {b}, {count_of(comparison.launches_b, 'launch')}{how}",
         *looks,
         f"Speedup of B over A by {settings.metric.replace('_', ' ')} [interval];"
-        f" smallest relevant change {as_percent(settings.relevant)}.",
+        f" smallest relevant change {percent_text(settings.relevant)}.",
     ]
 
 
@@ -97,13 +97,13 @@ def looks_in_words(looks: Looks) -> str:
     """How launches stopped, as a sentence."""
     if not looks.share:
         return (
-            f"Launched until decided: {counted(looks.rounds, 'round')} of at most {looks.most};"
+            f"Launched until decided: {count_of(looks.rounds, 'round')} of at most {looks.most};"
             f" first look after round {looks.first}."
         )
     why = f" ({looks.stopped})" if looks.stopped else ""
     return (
-        f"Launched until decided: {counted(looks.rounds, 'round')} of at most {looks.most}{why},"
-        f" {counted(looks.looks, 'look')}; intervals and verdicts allow for all looks."
+        f"Launched until decided: {count_of(looks.rounds, 'round')} of at most {looks.most}{why},"
+        f" {count_of(looks.looks, 'look')}; intervals and verdicts allow for all looks."
     )
 
 
@@ -121,9 +121,9 @@ def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
         return "Inconclusive"
     if names := names_of_sides(comparison.conditions):
         a, b = f"{names[0]} ({a})", f"{names[1]} ({b})"
-    relevant = as_percent(comparison.settings.relevant)
+    relevant = percent_text(comparison.settings.relevant)
     if comparison.verdict == "differs":
-        return differing(comparison, b)
+        return difference_line(comparison, b)
     if comparison.verdict in ("slower", "faster", "mixed"):
         return _changed(comparison, a, b)
     if comparison.verdict == "not slower":
@@ -173,7 +173,7 @@ def _places_of(comparison: Comparison, word: str) -> str:
         return f"1 {'band' if bands else 'row'} ({most})"
     every = "all " if len(effects) == len(comparison.bands if bands else comparison.rows) else ""
     extent = _extent(bands, comparison.bands)
-    return f"{every}{counted(len(effects), 'band' if bands else 'row')}{extent} (most: {most})"
+    return f"{every}{count_of(len(effects), 'band' if bands else 'row')}{extent} (most: {most})"
 
 
 def _extent(bands: Sequence[BandEffect], all_bands: Sequence[BandEffect]) -> str:
@@ -209,11 +209,11 @@ def _undecided(comparison: Comparison) -> str:
     ):
         many = sum(effect.verdict == "inconclusive" for effect in effects)
         if many:
-            parts.append(f"{many} of {counted(len(effects), noun)}")
+            parts.append(f"{many} of {count_of(len(effects), noun)}")
     return f"{' and '.join(parts)} undecided alone" if parts else ""
 
 
-def differing(comparison: Comparison, b: str = "B") -> str:
+def difference_line(comparison: Comparison, b: str = "B") -> str:
     """The band or row that makes the whole `differs`, and by how much. Slower ones come first, of these bands, of these the largest."""
     places = [
         *((band.effect, f"{band.curve}, {band.band.title}") for band in comparison.bands),
@@ -224,7 +224,7 @@ def differing(comparison: Comparison, b: str = "B") -> str:
         if effect.verdict == "differs":
             shown = interval_of(effect)
             word, share, low, high = slower_or_faster(effect.speed, *(shown[:2] if shown else (None, None)))
-            confidence = as_percent(effect.confidence or 0)
+            confidence = percent_text(effect.confidence or 0)
             ranked.append(
                 (
                     (word == "slower", number < len(comparison.bands), share),
@@ -233,7 +233,7 @@ def differing(comparison: Comparison, b: str = "B") -> str:
             )
     word, share, low, high, confidence, where = max(ranked, key=lambda entry: entry[0])[1]
     ends = f"{confidence} interval {percent_digits(low)} to {percent_digits(high)} %"
-    relevant = as_percent(comparison.settings.relevant)
+    relevant = percent_text(comparison.settings.relevant)
     return f"{b} is {percent_digits(share)} % {word} ({ends}), less than the relevant {relevant}, in {where}"
 
 
@@ -309,7 +309,7 @@ def print_comparison(
     else:
         screen.line(("Environment differences", "bold"))
         rows = [
-            (difference.name, abridged(difference.a, _SHOWN), abridged(difference.b, _SHOWN))
+            (difference.name, abridge(difference.a, _SHOWN), abridge(difference.b, _SHOWN))
             for difference in comparison.conditions
         ]
         screen.table(("condition", "A", "B"), rows, fold=range(3))
@@ -352,7 +352,7 @@ def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str,
 def _unchanged_line(comparison: Comparison) -> str:
     """The line in place of rows, where none is called different. In an inconclusive comparison it has the number of rows by verdict or, where
     rows could not be judged, the largest ratio."""
-    number = counted(len(comparison.rows), "row")
+    number = count_of(len(comparison.rows), "row")
     if not comparison.inconclusive and any(band.effect.verdict in CHANGED for band in comparison.bands):
         return f"None of {number} is called different by itself"
     if not comparison.rows or (not comparison.inconclusive and comparison.verdict != "inconclusive"):
@@ -373,46 +373,52 @@ def _headings(grid: Grid) -> list[str]:
 
 def cell(effect: Effect) -> str:
     """`2.28x ▲ [2.21, 2.35]`"""
-    return f"{short_speedup(effect.speed, effect.verdict)} {bracketed(effect)}".rstrip()
+    return f"{short_speedup(effect.speed, effect.verdict)} {bracketed_interval(effect)}".rstrip()
 
 
 def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> str:
     """Pipe tables under headings of level 3."""
     lines = [
-        f"**{escaped(summary(comparison))}**",
+        f"**{escape_html(summary(comparison))}**",
         "",
-        *(f"- {escaped(text)}" for text in headline(comparison)),
+        *(f"- {escape_html(text)}" for text in headline(comparison)),
     ]
     for grid in grids(comparison.bands):
         headings = _headings(grid)
-        lines += ["", f"### {escaped(grid.title)}", "", pipes(["benchmark", *headings])]
+        lines += ["", f"### {escape_html(grid.title)}", "", escape_pipes(["benchmark", *headings])]
         lines += ["|---" + "|---" * len(headings) + "|"]
         lines += [
-            pipes([escaped(name), *(_speedup_text(band.effect) if band else "" for band in cells)])
+            escape_pipes([escape_html(name), *(_speedup_text(band.effect) if band else "" for band in cells)])
             for name, cells in zip(grid.names, grid.cells, strict=True)
         ]
     rows = rows_to_show(comparison, all_rows)
     if rows:
         lines += ["", "### Rows" if all_rows else "### Rows that changed", ""]
-        lines += [pipes(_row_headings(comparison)), "|---|---:|---:|---:|---|"]
+        lines += [escape_pipes(_row_headings(comparison)), "|---|---:|---:|---:|---|"]
         for row in rows:
             name, *figures = _row_figures(row, comparison)
-            lines.append(pipes([escaped(name), *figures, _speedup_text(row.effect)]))
+            lines.append(escape_pipes([escape_html(name), *figures, _speedup_text(row.effect)]))
     if comparison.conditions:
-        lines += ["", "### Environment differences", "", pipes(["condition", "A", "B"]), "|---|---|---|"]
         lines += [
-            pipes(
+            "",
+            "### Environment differences",
+            "",
+            escape_pipes(["condition", "A", "B"]),
+            "|---|---|---|",
+        ]
+        lines += [
+            escape_pipes(
                 [
-                    escaped(difference.name),
-                    escaped(abridged(difference.a, _SHOWN)),
-                    escaped(abridged(difference.b, _SHOWN)),
+                    escape_html(difference.name),
+                    escape_html(abridge(difference.a, _SHOWN)),
+                    escape_html(abridge(difference.b, _SHOWN)),
                 ]
             )
             for difference in comparison.conditions
         ]
     same = [] if comparison.conditions else ["No known environment differences."]
     notes = [*same, *comparison.warnings, *comparison.remarks, basis(comparison)]
-    lines += ["", "### Notes", "", *(f"- {escaped(line)}" for line in notes)]
+    lines += ["", "### Notes", "", *(f"- {escape_html(line)}" for line in notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -426,7 +432,7 @@ def _color(effect: Effect) -> str:
 
 
 def _speedup_text(effect: Effect) -> str:
-    return f"{speedup(effect)} {bracketed(effect)}".rstrip()
+    return f"{speedup(effect)} {bracketed_interval(effect)}".rstrip()
 
 
 def _layout(curve: Key) -> str:

@@ -18,9 +18,9 @@ from imb.model.figures import FIGURES
 from imb.model.folders import cache_folder
 from imb.model.notes import note_unread
 from imb.model.records import Counter, Evidence, Failure, Records, Result, Run, Sample, SampledRow
-from imb.model.text import csv_text, natural
+from imb.model.text import csv_text, natural_key
 from imb.report import metrics, terminal
-from imb.report.markup import escaped
+from imb.report.markup import escape_html
 from imb.report.tables import failures_of, markdown
 from imb.report.tables import tables_of as tables_for_reading
 from imb.store.entries import index_tables, runs_of
@@ -72,7 +72,7 @@ def _sort_key(run: AnyRun) -> tuple[Any, ...]:
     """Files first, in their order; then stored runs by the time at which they were added, launches of one log by their line."""
     if not isinstance(run, StoredRun):
         return ("",)
-    return run.manifest.added, natural(run.manifest.origin or ""), run.id
+    return run.manifest.added, natural_key(run.manifest.origin or ""), run.id
 
 
 def write_csv(
@@ -255,7 +255,7 @@ def name_unread(archive: Archive, runs: Sequence[AnyRun], *, from_index: bool) -
 
 
 def _measured(runs: Sequence[AnyRun]) -> tuple[metrics.Measured, int]:
-    return metrics.measured(run.records().records for run in sorted(runs, key=_sort_key))
+    return metrics.measured_series(run.records().records for run in sorted(runs, key=_sort_key))
 
 
 def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
@@ -267,7 +267,7 @@ def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
         facts: Run = next(parsed.of(Run), Run())
         program = " ".join(filter(None, [facts.program, facts.version, facts.component]))
         parts.append(
-            f"## Run {escaped(run.name)}: {escaped(program) or 'program unknown'}\n\n"
+            f"## Run {escape_html(run.name)}: {escape_html(program) or 'program unknown'}\n\n"
             + markdown(tables_for_reading(rows), failures_of(rows))
         )
     _write("\n".join(parts).encode(), output)
@@ -275,6 +275,6 @@ def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
 
 def _write(content: bytes, output: Path | None) -> None:
     if output is None:
-        terminal.data(content)
+        terminal.write_data(content)
     else:
         write_output(output, content)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from imb.diagnose import Diagnosis, Model
-from imb.model.units import as_percent, megabytes, size, us
-from imb.report.markup import escaped, pipes
+from imb.model.units import megabytes, percent_text, size, us
+from imb.report.markup import escape_html, escape_pipes
 from imb.report.variance_tables import block
 
 MODEL = "t(n) = latency + n / bandwidth, 95 % intervals"
@@ -20,29 +20,31 @@ def json(diagnosis: Diagnosis) -> str:
 
 def findings_markdown(diagnosis: Diagnosis) -> str:
     """Findings as a list, models as a table."""
-    lines = [f"## Diagnosis of {escaped(diagnosis.side)}", ""]
+    lines = [f"## Diagnosis of {escape_html(diagnosis.side)}", ""]
     for finding in diagnosis.findings:
         lines.append(
-            f"- **{finding.level}, {finding.rule}** ({escaped(finding.where)}): {escaped(finding.found)}."
+            f"- **{finding.level}, {finding.rule}** ({escape_html(finding.where)}): {escape_html(finding.found)}."
         )
-        lines.append(f"  Next: {escaped(finding.advice)}.")
+        lines.append(f"  Next: {escape_html(finding.advice)}.")
     if not diagnosis.findings:
         lines.append("No findings.")
     if diagnosis.models:
-        lines += ["", MODEL, "", pipes(MODEL_HEADINGS)]
+        lines += ["", MODEL, "", escape_pipes(MODEL_HEADINGS)]
         lines.append("|---" + "|---:" * (len(MODEL_HEADINGS) - 1) + "|")
-        lines += [pipes([escaped(cell) for cell in row]) for row in model_rows(diagnosis)]
+        lines += [escape_pipes([escape_html(cell) for cell in row]) for row in model_rows(diagnosis)]
     if diagnosis.variance:
         lines += [
             "",
             *(
-                f"- {escaped(line)}"
+                f"- {escape_html(line)}"
                 for line in block(
                     diagnosis.variance, printed={finding.rule for finding in diagnosis.findings}
                 )
             ),
         ]
-    lines += ["", *(f"Not checked: {escaped(note)}." for note in diagnosis.notes)] if diagnosis.notes else []
+    lines += (
+        ["", *(f"Not checked: {escape_html(note)}." for note in diagnosis.notes)] if diagnosis.notes else []
+    )
     return "\n".join(lines)
 
 
@@ -77,4 +79,6 @@ def _model(model: Model) -> tuple[str, ...]:
 
 def _residuals(model: Model) -> tuple[str, str]:
     fit = model.fit
-    return as_percent(fit.deviation, 0), f"{as_percent(fit.worst, 0, signed=True)} at {size(fit.worst_bytes)}"
+    return percent_text(
+        fit.deviation, 0
+    ), f"{percent_text(fit.worst, 0, signed=True)} at {size(fit.worst_bytes)}"

@@ -8,8 +8,8 @@ from typing import Any
 from imb.compare.comparison import Band
 from imb.history.sessions import AFTER, BLIND, Change, ChangePoint, History, NewestDeviation
 from imb.model.observations import Key
-from imb.model.units import as_percent, counted
-from imb.report.marks import NOT_ESTIMABLE, estimable, short, slower_or_faster
+from imb.model.units import count_of, percent_text
+from imb.report.marks import NOT_ESTIMABLE, is_estimable, short_number, slower_or_faster
 from imb.report.speed_history import no_changes_text
 from imb.stats.error_rates import FALSE_CHECK
 
@@ -18,7 +18,7 @@ MOST = 8  # changes of one session on the terminal; the other formats have all
 
 def history_text(history: History) -> str:
     """A line on the sessions, a block per session with a change, the smallest step that would be found."""
-    lines = [f"{history.name}: {about(history)}"]
+    lines = [f"{history.name}: {history_extent(history)}"]
     since = history.settings.since
     past = [event for event in history.events if event.until is not None]
     news = [event for event in history.events if event.until is None and event.date >= (since or "")]
@@ -42,11 +42,11 @@ def history_text(history: History) -> str:
     if history.detectable is not None and history.detectable <= BLIND:
         lines += [""] if earlier or past else []
         lines.append(
-            f"steps below {as_percent(history.detectable, 1)} may be missed (five sessions after them, median series, power 95 %)"
+            f"steps below {percent_text(history.detectable, 1)} may be missed (five sessions after them, median series, power 95 %)"
         )
     if history.limit is not None and history.limit <= BLIND:
         lines.append(
-            f"changes of a single session below {as_percent(history.limit, 1)} may be missed (median series; false alarms: at most 1"
+            f"changes of a single session below {percent_text(history.limit, 1)} may be missed (median series; false alarms: at most 1"
             f" in {round(1 / FALSE_CHECK)} checks)"
         )
     return "".join(_printable(line) + "\n" for line in lines)
@@ -69,8 +69,8 @@ def newest_amount(history: History) -> str:
     word, size, *_ = slower_or_faster(first.speed, None, None)
     more = f" and {len(rest)} more series" if rest else ""
     text = (
-        f"{as_percent(size, 1)} {word} in {_series(first)}{more} than {first.earlier} earlier sessions;"
-        f" normal range ±{as_percent(first.limit, 1)} (1 check in {round(1 / FALSE_CHECK)} is outside)"
+        f"{percent_text(size, 1)} {word} in {_series(first)}{more} than {first.earlier} earlier sessions;"
+        f" normal range ±{percent_text(first.limit, 1)} (1 check in {round(1 / FALSE_CHECK)} is outside)"
     )
     last = len(history.sessions) - 1
     if first.since == last:
@@ -81,22 +81,22 @@ def newest_amount(history: History) -> str:
     return text
 
 
-def about(history: History) -> str:
+def history_extent(history: History) -> str:
     """`40 sessions from 2026-10-01 to 2026-11-09, 57 series (curve and size band)`."""
     dates = (
         f" from {history.sessions[0].date[:10]} to {history.sessions[-1].date[:10]}"
         if history.sessions
         else ""
     )
-    return f"{counted(len(history.sessions), 'session')}{dates}, {len(history.series)} series (curve and size band)"
+    return f"{count_of(len(history.sessions), 'session')}{dates}, {len(history.series)} series (curve and size band)"
 
 
 def change_amount(change: Change) -> str:
     """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
     word, size, low, high = slower_or_faster(change.speed, change.low, change.high)
-    if not estimable(change.low, change.high):
-        return f"{as_percent(size, 1)} {word} (95 % CI {NOT_ESTIMABLE})"
-    return f"{as_percent(size, 1)} {word} (95 % CI {as_percent(low, 1).removesuffix(' %')} to {as_percent(high, 1)})"
+    if not is_estimable(change.low, change.high):
+        return f"{percent_text(size, 1)} {word} (95 % CI {NOT_ESTIMABLE})"
+    return f"{percent_text(size, 1)} {word} (95 % CI {percent_text(low, 1).removesuffix(' %')} to {percent_text(high, 1)})"
 
 
 def findings(history: History) -> list[dict[str, str]]:
@@ -149,7 +149,7 @@ def _newest_card(history: History) -> list[dict[str, str]]:
     ]
 
 
-def charted(history: History) -> dict[str, Any]:
+def history_chart(history: History) -> dict[str, Any]:
     """As imb.report.speed_history.history_of, with a point per session."""
     places: dict[tuple[Key, Band], list[int]] = {(series.curve, series.band): [] for series in history.series}
     for event in history.events:
@@ -157,7 +157,7 @@ def charted(history: History) -> dict[str, Any]:
             places[change.curve, change.band] += [event.session, *([event.until] if event.until else [])]
     curves: dict[Key, list[dict[str, Any]]] = {}
     for series in history.series:
-        values = [None if value is None else short(value) for value in series.slowness]
+        values = [None if value is None else short_number(value) for value in series.slowness]
         curves.setdefault(series.curve, []).append(
             {"band": series.band.title, "values": [values], "changes": [places[series.curve, series.band]]}
         )

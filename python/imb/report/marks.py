@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from imb.compare.comparison import Effect, Verdict
-from imb.model.units import as_percent, percent_digits
+from imb.model.units import percent_digits, percent_text
 from imb.stats.arrays import Values
 
 # None of them can be read as a sign of a number.
@@ -30,7 +30,7 @@ _LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
 
 def legend(relevant: float) -> str:
     """All marks with their meaning, on one line."""
-    less = f"less than {as_percent(relevant)}"
+    less = f"less than {percent_text(relevant)}"
     return f"▲ faster, ▼ slower, = same, △ ▽ slightly faster, slower ({less}), ? inconclusive"
 
 
@@ -67,19 +67,19 @@ def short_speedup(speed: float, verdict: Verdict) -> str:
     return f"{factor(speed)}x {MARKS[word_of(verdict, speed)]}"
 
 
-def bracketed(effect: Effect) -> str:
+def bracketed_interval(effect: Effect) -> str:
     """Interval of `speedup`: `[0.88, 0.92]`, `[0.98, 1.01] 95 %` where it is of this band or row alone, `not estimable`; or nothing."""
     interval = interval_of(effect)
     if interval is None:
         return ""
-    if not estimable(interval.low, interval.high):
+    if not is_estimable(interval.low, interval.high):
         return NOT_ESTIMABLE
     return interval_text(interval.low, interval.high) + (
         "" if interval.confidence is None else f" {interval.confidence:.3g} %"
     )
 
 
-def estimable(low: float, high: float) -> bool:
+def is_estimable(low: float, high: float) -> bool:
     """Whether an interval of a speedup excludes anything; NaN: it is not known."""
     return low >= _LEAST or high <= 1 / _LEAST
 
@@ -91,7 +91,7 @@ def has_both_ends(low: float, high: float) -> bool:
 
 def interval_text(low: float, high: float) -> str:
     """The only notation of an interval of a speedup: `[0.88, 0.92]`, or that it cannot be estimated."""
-    return f"[{factor(low)}, {factor(high)}]" if estimable(low, high) else NOT_ESTIMABLE
+    return f"[{factor(low)}, {factor(high)}]" if is_estimable(low, high) else NOT_ESTIMABLE
 
 
 def factor(speed: float) -> str:
@@ -129,12 +129,12 @@ def letter(number: int) -> str:
     return chr(ord("A") + number) if number < 26 else f"S{number + 1}"
 
 
-def positive(values: Values) -> Values:
+def positive_values(values: Values) -> Values:
     """What is not above 0 has no logarithm: NaN."""
     return np.where(values > 0, values, np.nan)
 
 
-def short(value: float) -> float | None:
+def short_number(value: float) -> float | None:
     """Four digits are more than a launch repeats; the file stays small."""
     return float(f"{value:.4g}") if np.isfinite(value) else None
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from imb.model.text import one_line
 
 
-def escaped(text: str) -> str:
+def escape_html(text: str) -> str:
     """Text of others, of which nothing is markup of Markdown or HTML."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#&" else c for c in " ".join(one_line(text).split()))
 
 
-def pipes(cells: Sequence[str]) -> str:
+def escape_pipes(cells: Sequence[str]) -> str:
     """A line of a table."""
     return "| " + " | ".join(cells) + " |"

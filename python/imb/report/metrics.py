@@ -33,7 +33,7 @@ _HELP = {
 }
 
 
-def measured(launches: Iterable[Sequence[Record]]) -> tuple[Measured, int]:
+def measured_series(launches: Iterable[Sequence[Record]]) -> tuple[Measured, int]:
     """The rows of each series, in the order of the first launch that has them, and the number of failure rows."""
     rows: Measured = {}
     failures = 0

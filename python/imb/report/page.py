@@ -19,14 +19,14 @@ from imb.diagnose import Diagnosis
 from imb.history.sessions import History
 from imb.model.observations import Side
 from imb.model.text import one_line
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report import colors, history_text, page_charts
 from imb.report.comparison_text import sides_in_words
 from imb.report.findings import MODEL_HEADINGS, model_rows
 from imb.report.marks import letter
 from imb.report.panels import IN_PASSES, Section, compared_sections, sections_of
 from imb.report.speed_history import history_of
-from imb.report.summary import comparison_summary, conditions_shown, difference_shown, repeatability
+from imb.report.summary import comparison_summary, repeatability, shown_conditions, shown_difference
 
 _DIFFERING = "Conditions that are not the same in all launches"
 
@@ -43,7 +43,7 @@ def report_page(
     empty."""
     sections = sections_of(sides, comparisons)
     history = history_of(sides)
-    conditions = conditions_shown(sides)
+    conditions = shown_conditions(sides)
     names = sides_in_words(comparisons[0]) if len(comparisons) == 1 else [side.name for side in sides]
     heats = []
     if len(sides) == 1 and len(sides[0].launches) >= 3:
@@ -52,7 +52,7 @@ def report_page(
     launches = sum(len(side.launches) for side in sides)
     page = {
         "title": title or _title(sides),
-        "subtitle": f"{counted(launches, 'launch')}, {counted(rows, 'row')}"
+        "subtitle": f"{count_of(launches, 'launch')}, {count_of(rows, 'row')}"
         + (f", measured {_dates(sides)}" if _dates(sides) else ""),
         "sides": [
             {
@@ -96,7 +96,7 @@ def report_page(
             for diagnosis in diagnoses
             if diagnosis.models
         ],
-        "made": made_at(now),
+        "made": creation_time(now),
     }
     return _render(page, sections, history)
 
@@ -108,15 +108,15 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
     sections = compared_sections(comparison)
     page = {
         "title": title or f"{names[1]} against {names[0]}",
-        "subtitle": f"{counted(len(comparison.rows), 'row')} and {counted(len(comparison.bands), 'band')} compared",
+        "subtitle": f"{count_of(len(comparison.rows), 'row')} and {count_of(len(comparison.bands), 'band')} compared",
         "sides": [
-            {"letter": letter(i), "name": name, "about": counted(counts[i], "launch"), "runs": []}
+            {"letter": letter(i), "name": name, "about": count_of(counts[i], "launch"), "runs": []}
             for i, name in enumerate(sides_in_words(comparison))
         ],
         "verdicts": [comparison_summary(comparison, 0, 1)],
         "findings": None,
         "heats": [],
-        "conditions": [difference_shown(difference) for difference in comparison.conditions],
+        "conditions": [shown_difference(difference) for difference in comparison.conditions],
         "conditions_caption": _DIFFERING,
         "levels": "",
         "sections": sections,
@@ -124,17 +124,17 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         f"interval. {comparison.settings.intervals()}.",
         "history": None,
         "models": [],
-        "made": made_at(now),
+        "made": creation_time(now),
     }
     return _render(page, sections, None)
 
 
 def history_page(result: History, *, now: datetime | None = None) -> str:
     """What `imb watch --format html` writes: steps with their first runs, and the sessions in the order of time."""
-    history, findings = history_text.charted(result), history_text.findings(result)
+    history, findings = history_text.history_chart(result), history_text.findings(result)
     page = {
         "title": result.name,
-        "subtitle": f"{history_text.about(result)}: {result.verdict}",
+        "subtitle": f"{history_text.history_extent(result)}: {result.verdict}",
         "sides": [],
         "verdicts": [],
         "findings": [{"side": result.name, "all": findings, "notes": result.notes, "heading": "Note"}]
@@ -148,7 +148,7 @@ def history_page(result: History, *, now: datetime | None = None) -> str:
         "charts_note": "",
         "history": history,
         "models": [],
-        "made": made_at(now),
+        "made": creation_time(now),
     }
     return _render(page, [], history)
 
@@ -161,15 +161,15 @@ def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str
     order += [("Model", "model", page["models"])]
     page["contents"] = [(name, anchor) for name, anchor, shown in order if shown]
     drawn = bool(history) or any(section.drawn for section in sections)
-    return rendered("page.html.j2", page, page_charts.drawn(sections, history), drawn=drawn)
+    return render_template("page.html.j2", page, page_charts.charts_of(sections, history), drawn=drawn)
 
 
-def made_at(now: datetime | None) -> str | None:
+def creation_time(now: datetime | None) -> str | None:
     """When a page was made, as it shows it, or None if it shows nothing."""
     return now.strftime("%Y-%m-%d %H:%M") if now else None
 
 
-def rendered(
+def render_template(
     name: str, page: dict[str, Any], charts: dict[str, Any], *, drawn: bool, package: str = "imb.report"
 ) -> str:
     """A template of a package with its page; `charts` is what page.js shows, `drawn`: whether there are any."""
@@ -234,7 +234,7 @@ def _levels(diagnoses: Sequence[Diagnosis]) -> str:
     """How many findings there are, by level."""
     levels = [finding.level for diagnosis in diagnoses for finding in diagnosis.findings]
     by_level = ((levels.count(level), level) for level in ("problem", "warning"))
-    return ", ".join(counted(count, level) for count, level in by_level if count)
+    return ", ".join(count_of(count, level) for count, level in by_level if count)
 
 
 def _title(sides: Sequence[Side]) -> str:
@@ -245,7 +245,7 @@ def _title(sides: Sequence[Side]) -> str:
 def _about(side: Side) -> str:
     hosts = dict.fromkeys(host for launch in side.launches for host in launch.hosts())
     placements = {launch.placement() for launch in side.launches} - {None}
-    words = [counted(len(side.launches), "launch"), *sorted(map(str, placements))]
+    words = [count_of(len(side.launches), "launch"), *sorted(map(str, placements))]
     words += (
         [f"on {', '.join(hosts)}"] if 0 < len(hosts) <= 4 else [f"on {len(hosts)} hosts"] if hosts else []
     )

@@ -9,8 +9,8 @@ from html import escape
 from typing import Any
 
 from imb.model.units import short_size, size
-from imb.report.colors import COLORS, DASHES, SIDES, SYMBOLS, Theme, shaded
-from imb.report.marks import TIMES, has_both_ends, short, word_of
+from imb.report.colors import COLORS, DASHES, SIDES, SYMBOLS, Theme, shade
+from imb.report.marks import TIMES, has_both_ends, short_number, word_of
 from imb.report.panels import ChartLine, Layout, Panel, Section
 
 _FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif'
@@ -21,7 +21,7 @@ _ONE_TWO_FIVE = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 
 _ROOM = 1 / 11  # least part of the axis between two of its labels
 
 
-def drawn(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[str, Any]:
+def charts_of(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[str, Any]:
     """All that page.js shows: figures by section, layout and chart, and their templates. The last section is the history,
     where there is one; its layouts are curves, and its traces name `columns` that are the same for all curves."""
     shown = [
@@ -84,7 +84,7 @@ def _interval(x: Sequence[float], line: ChartLine) -> dict[str, Any]:
         return {}
     return {
         "x": [at for at, _, _ in ends] + [at for at, _, _ in reversed(ends)],
-        "y": [short(hi) for _, _, hi in ends] + [short(lo) for _, lo, _ in reversed(ends)],
+        "y": [short_number(hi) for _, _, hi in ends] + [short_number(lo) for _, lo, _ in reversed(ends)],
     }
 
 
@@ -106,7 +106,7 @@ def _line(x: Sequence[float], panel: Panel, line: ChartLine) -> dict[str, Any]:
         )
         for i, (value, y, verdict) in enumerate(zip(values, line.y, verdicts, strict=True))
     ]
-    y = [None if value is None else short(value) for value in line.y]
+    y = [None if value is None else short_number(value) for value in line.y]
     return {"x": list(x), "y": y, "text": text, "name": line.name, "meta": line.side}
 
 
@@ -218,7 +218,7 @@ def _lines_over_length(theme: Theme) -> list[dict[str, Any]]:
             {
                 "mode": "lines",
                 "fill": "toself",
-                "fillcolor": shaded(color, 0.18),
+                "fillcolor": shade(color, 0.18),
                 "line": {"width": 0},
                 "hoverinfo": "skip",
             },

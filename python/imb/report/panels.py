@@ -10,20 +10,20 @@ import numpy as np
 
 from imb.compare.comparison import Comparison, Effect, RowEffect, Verdict
 from imb.model.observations import Key, Launch, Side
-from imb.model.units import counted, unit_of
-from imb.report import shortened
+from imb.model.units import count_of, unit_of
+from imb.report import shorten
 from imb.report.marks import (
     ALONE,
     NOT_ESTIMABLE,
     TIMES,
     TO,
     digits,
-    estimable,
     factor,
     interval_of,
+    is_estimable,
     letter,
-    positive,
-    short,
+    positive_values,
+    short_number,
     short_speedup,
 )
 from imb.stats.arrays import Values
@@ -70,7 +70,7 @@ class ChartLine(msgspec.Struct, kw_only=True):
             ""
             if lo is None or hi is None
             else NOT_ESTIMABLE
-            if verdict and not estimable(lo, hi)
+            if verdict and not is_estimable(lo, hi)
             else f"{factor(lo)}{TO}{factor(hi)}{' (95 %)' if verdict in ALONE else ''}"
             if verdict
             else f"{digits(lo)}{TO}{digits(hi)}"
@@ -174,9 +174,9 @@ def _group_by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
 
 def layout_of(key: Key) -> str:
     """Processes, groups and the like of a row, in words."""
-    words = [counted(key.processes, "rank") if key.processes else "unknown number of ranks"]
+    words = [count_of(key.processes, "rank") if key.processes else "unknown number of ranks"]
     if key.threads > 1:
-        words.append(counted(key.threads, "thread"))
+        words.append(count_of(key.threads, "thread"))
     if key.variant is not None:
         words.append(f"variant {key.variant}")
     if (key.group_count or 1) > 1:
@@ -201,7 +201,7 @@ def _measured(sides: Sequence[Side], keys: Sequence[Key]) -> list[Panel]:
                 keys,
                 "Bandwidth",
                 "MB/s",
-                lambda side, key: positive(side.values(key, "bandwidth")) / 1e6,
+                lambda side, key: positive_values(side.values(key, "bandwidth")) / 1e6,
             )
         )
     elif any(key.bytes for key in keys):
@@ -211,7 +211,7 @@ def _measured(sides: Sequence[Side], keys: Sequence[Key]) -> list[Panel]:
                 keys,
                 "Length / time",
                 "MB/s",
-                lambda side, key: positive((key.bytes or 0) / positive(side.values(key))) / 1e6,
+                lambda side, key: positive_values((key.bytes or 0) / positive_values(side.values(key))) / 1e6,
             )
         )
     return panels
@@ -257,12 +257,12 @@ def _pass_intervals(
             intervals.append((None, None))
             continue
         shares = [time / end for end in reversed(interval)] if falls else [end / time for end in interval]
-        intervals.append((short(figure * shares[0]), short(figure * shares[1])))
+        intervals.append((short_number(figure * shares[0]), short_number(figure * shares[1])))
     return [low for low, _ in intervals], [high for _, high in intervals]
 
 
 def _named(number: int, side: Side) -> str:
-    return f"{letter(number)} {shortened(side.name, 28)}"
+    return f"{letter(number)} {shorten(side.name, 28)}"
 
 
 def _percentiles(values: Values) -> tuple[list[float | None], ...]:
@@ -270,7 +270,7 @@ def _percentiles(values: Values) -> tuple[list[float | None], ...]:
     quantiles = percentiles(values)
     few = (~np.isnan(values)).sum(axis=1) < 2
     quantiles[0, few] = quantiles[2, few] = np.nan
-    return tuple([short(value) for value in row] for row in quantiles)
+    return tuple([short_number(value) for value in row] for row in quantiles)
 
 
 def _speeds(effects: Sequence[dict[Key, Effect]], keys: Sequence[Key]) -> Panel:
@@ -304,10 +304,10 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
     nothing: list[float | None] = [None] * len(rows)
     series = [
         ChartLine(
-            name=f"{letter(i)} {shortened(names[i], 28)}",
+            name=f"{letter(i)} {shorten(names[i], 28)}",
             letter=letter(i),
             side=i,
-            y=[short((row.a, row.b)[i] * scale) for row in rows],
+            y=[short_number((row.a, row.b)[i] * scale) for row in rows],
             lo=nothing,
             hi=nothing,
         )

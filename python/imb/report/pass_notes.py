@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from imb.model.options import PassLimits
 from imb.model.records import Result
-from imb.model.units import NOT_KNOWN, as_percent, counted, known_width
+from imb.model.units import NOT_KNOWN, count_of, known_width, percent_text
 
 _SHORTFALLS = {
     "budget": "the budget was spent",
@@ -24,10 +24,10 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
             ((passes.half_width or 0, row) for row, passes in short), key=lambda pair: pair[0]
         )
         named = f" ({place})" if (place := row_place(where)) else ""
-        width = f", at most +-{as_percent(widest, 2)}" if known_width(widest) else f", {NOT_KNOWN}"
+        width = f", at most +-{percent_text(widest, 2)}" if known_width(widest) else f", {NOT_KNOWN}"
         at_most = f"{width}{named}" if widest else ""
         yield (
-            f"# note: {len(short)} of {counted(len(complete), 'row')} not within +-{limits.precision or 0:.12g} %"
+            f"# note: {len(short)} of {count_of(len(complete), 'row')} not within +-{limits.precision or 0:.12g} %"
             f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"
         )
     if leveled := [(row, passes) for row, passes in complete if passes.levels]:
@@ -35,7 +35,7 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         place = f" {row_place(row)}:" if row_place(row) else ""
         levels = [(level.time_seconds, level.samples) for level in passes.levels or []]
         yield (
-            f"# note: samples at several levels in {counted(len(leveled), 'row')}, for example{place}"
+            f"# note: samples at several levels in {count_of(len(leveled), 'row')}, for example{place}"
             f" {_levels(levels, passes.used)}"
         )
     mixed = sum(not passes.reference_state for _, passes in complete)
@@ -47,7 +47,7 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         levels = [(state.probe_seconds, count) for state, count in zip(states, inside, strict=True)]
         all_samples = sum(passes.samples or 0 for passes in of_group)
         between = sum(passes.between_states for passes in of_group)
-        changing = f", between them ({as_percent(between / all_samples, 0)})" if between else ""
+        changing = f", between them ({percent_text(between / all_samples, 0)})" if between else ""
         used = "all samples: too few are in the first" if mixed == len(complete) else "samples of the first"
         yield (
             f"# note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
@@ -55,17 +55,17 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         )
     if mixed and mixed < len(complete):
         yield (
-            f"# note: {counted(mixed, 'row')} with too few samples in the fastest state; all samples are used"
+            f"# note: {count_of(mixed, 'row')} with too few samples in the fastest state; all samples are used"
         )
     if cut_off := len(sampled) - len(complete):
         yield (
-            f"# note: {counted(cut_off, 'row')} from the samples of a launch that was cut off: plain medians of them"
+            f"# note: {count_of(cut_off, 'row')} from the samples of a launch that was cut off: plain medians of them"
         )
 
 
 def _levels(levels: list[tuple[float, int]], samples: int | None) -> str:
     return ", ".join(
-        f"{seconds * 1e6:.2f} usec ({as_percent(count / (samples or 1), 0)})" for seconds, count in levels
+        f"{seconds * 1e6:.2f} usec ({percent_text(count / (samples or 1), 0)})" for seconds, count in levels
     )
 
 

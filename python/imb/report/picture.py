@@ -14,7 +14,7 @@ from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.observations import METRICS, Key, Side
 from imb.model.text import one_line
 from imb.model.units import short_size, unit_of
-from imb.report import shortened
+from imb.report import shorten
 from imb.report.colors import COLORS, SIDES
 from imb.stats.medians import percentiles
 from imb.store.outputs import write_output
@@ -187,7 +187,7 @@ def terminal_chart(
 def _name(number: int, side: Side, curve: Key, sides: int) -> str:
     """The letter comes first, as in a report, so that no name is empty or begins with Matplotlib's sign for hidden."""
     return (
-        f"{chr(ord('A') + number % 26)} {shortened(one_line(side.name), 40)}"
+        f"{chr(ord('A') + number % 26)} {shorten(one_line(side.name), 40)}"
         if sides > 1
         else one_line(str(curve))
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import Failure, Records, Result, Run
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import Screen, say
 
 MOST = 1000  # rows of a table that are shown
@@ -32,7 +32,7 @@ def print_tables(
         screen.line()
         screen.table(table.headings, table.rows, title=table.title, right=range(len(table.headings)))
         if (hidden := len(table.results) - MOST) > 0:
-            say(f"{counted(hidden, 'row')} more; `imb export` has all of them")
+            say(f"{count_of(hidden, 'row')} more; `imb export` has all of them")
         if tail := quantiles_of(table.results[:MOST]):
             screen.table(tail.headings, tail.rows, title=tail.title, right=range(len(tail.headings)))
         for note in notes_on_passes(table.results, limits):

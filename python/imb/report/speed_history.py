@@ -13,8 +13,8 @@ from imb.history.sessions import History, HistorySettings, history
 from imb.history.steps import FEWEST
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Side
-from imb.model.units import as_percent
-from imb.report.marks import letter, positive, short
+from imb.model.units import percent_text
+from imb.report.marks import letter, positive_values, short_number
 from imb.stats.arrays import Values
 from imb.stats.medians import group_means, nanmedian
 
@@ -45,7 +45,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
             name = band.title
             if band == NO_LENGTH and keys[0].bytes is not None:
                 name = "other lengths" if any(key.bytes for key in keys) else "0 bytes"
-            logs = [np.log(positive(np.array([side.values(key) for key in keys]))) for side in ordered]
+            logs = [np.log(positive_values(np.array([side.values(key) for key in keys]))) for side in ordered]
             levels = [_levels(of_side) for of_side in logs]
             where = [
                 _changes(of_side, curve, band, side) for of_side, side in zip(histories, ordered, strict=True)
@@ -57,7 +57,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
             drawn.append(
                 {
                     "band": name,
-                    "values": [[short(value) for value in values] for values in levels],
+                    "values": [[short_number(value) for value in values] for values in levels],
                     "changes": where,
                 }
             )
@@ -136,7 +136,7 @@ def _change_rows(
                 "date": launch.run.date or "",
                 "before": f"{old:.3f}",
                 "after": f"{new:.3f}",
-                "change": f"{as_percent(new / old - 1, 1, signed=True)} time",
+                "change": f"{percent_text(new / old - 1, 1, signed=True)} time",
                 "weight": abs(float(np.log(new / old))),
             }
         )

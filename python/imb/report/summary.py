@@ -11,12 +11,12 @@ import numpy as np
 
 from imb.compare.bands import NO_LENGTH, band_of
 from imb.compare.comparison import BANDS, Band, Comparison, Effect, RowEffect
-from imb.compare.condition_diff import Difference, order, values_of, varies_per_launch
+from imb.compare.condition_diff import Difference, sort_key, values_of, varies_per_launch
 from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
-from imb.model.units import and_more, as_percent, change_digits, counted, decimal, size, unit_of
+from imb.model.units import change_digits, count_of, decimal, list_first, percent_text, size, unit_of
 from imb.report.comparison_text import error_rate, verdict_in_words, whole_word
-from imb.report.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed, legend, letter, speedup, word_of
+from imb.report.marks import CHANGED, MARKS, WHOLE_MARKS, bracketed_interval, legend, letter, speedup, word_of
 from imb.stats.medians import percentiles
 
 
@@ -31,7 +31,7 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
     ]
     extremes = changed[:1] + changed[-1:] if len(changed) > 1 else changed
     named = "; ".join(
-        f"{band.curve.benchmark}, {band.band.title}, {speedup(band.effect)} {bracketed(band.effect)}"
+        f"{band.curve.benchmark}, {band.band.title}, {speedup(band.effect)} {bracketed_interval(band.effect)}"
         for band in extremes
     )
     whole = whole_word(comparison)
@@ -41,12 +41,12 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
         "slug": whole.replace(" ", "-"),
         "mark": WHOLE_MARKS[whole],
         "word": verdict_in_words(comparison, letter(a), letter(b)),
-        "sentence": f"{counted(len(comparison.bands), 'size band')}: {counted_verdicts or 'none'}."
+        "sentence": f"{count_of(len(comparison.bands), 'size band')}: {counted_verdicts or 'none'}."
         + (f" Extremes: {named}." if named else ""),
-        "basis": f"{comparison.launches_a} against {counted(comparison.launches_b, 'launch')}"
+        "basis": f"{comparison.launches_a} against {count_of(comparison.launches_b, 'launch')}"
         + (", judged in pairs" if comparison.pairs else "")
         + (", launched until decided" if comparison.sequential else "")
-        + f"; smallest relevant change {as_percent(comparison.settings.relevant)}. {error_rate(comparison)}".rstrip(),
+        + f"; smallest relevant change {percent_text(comparison.settings.relevant)}. {error_rate(comparison)}".rstrip(),
         "warnings": comparison.warnings,
         "remarks": comparison.remarks,
         "legend": legend(comparison.settings.relevant),
@@ -68,7 +68,7 @@ def _rows(comparison: Comparison) -> list[dict[str, str]]:
             "a": decimal(row.a * factor),
             "b": decimal(row.b * factor),
             "change": change_digits(row.b / row.a),
-            "speedup": f"{speedup(row.effect)} {bracketed(row.effect)}",
+            "speedup": f"{speedup(row.effect)} {bracketed_interval(row.effect)}",
             "mark": MARKS[word_of(row.effect.verdict, row.effect.speed)],
             "verdict": word_of(row.effect.verdict, row.effect.speed),
         }
@@ -127,7 +127,7 @@ def _speed_cell(effect: Effect | None, middle: str) -> dict[str, str] | None:
         "text": speedup(effect),
         "mark": MARKS[word_of(effect.verdict, effect.speed)],
         "word": word_of(effect.verdict, effect.speed),
-        "sub": bracketed(effect),
+        "sub": bracketed_interval(effect),
         "figures": middle,
     }
 
@@ -165,13 +165,13 @@ def repeatability(side: Side) -> dict[str, Any]:
     }
 
 
-def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
+def shown_conditions(sides: Sequence[Side]) -> list[dict[str, Any]]:
     """Known conditions, those that differ first: distinct values of each side. Options of the suite that are not in the table
     only where they differ; no variables that each launch has for itself."""
     of_sides = values_of(*sides)
     launches = sum(len(side.launches) for side in sides)
     rows = []
-    for id in sorted({id for values in of_sides for id in values}, key=order):
+    for id in sorted({id for values in of_sides for id in values}, key=sort_key):
         cells = [values.get(id, []) for values in of_sides]
         if varies_per_launch(id, [value for values in cells for value in values], launches):
             continue
@@ -181,11 +181,11 @@ def conditions_shown(sides: Sequence[Side]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: not row["differs"])
 
 
-def difference_shown(difference: Difference) -> dict[str, Any]:
+def shown_difference(difference: Difference) -> dict[str, Any]:
     """A condition that differs."""
     return _shown(difference.name, (difference.a, difference.b), differs=True)
 
 
 def _shown(name: str, cells: Iterable[Sequence[str]], *, differs: bool) -> dict[str, Any]:
-    texts = [and_more(values, 6, "; ") or "unknown" for values in cells]
+    texts = [list_first(values, 6, "; ") or "unknown" for values in cells]
     return {"name": name, "cells": texts, "differs": differs}

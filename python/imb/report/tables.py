@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from imb.model.figures import FIGURES, Figure
-from imb.model.records import QUANTILES, Counter, Failure, Result, added
-from imb.model.units import NOT_KNOWN, abridged, amount, counted, decimal, duration, known_width, size
-from imb.report.markup import escaped, pipes
+from imb.model.records import QUANTILES, Counter, Failure, Result, sum_evidence
+from imb.model.units import NOT_KNOWN, abridge, amount, count_of, decimal, duration, known_width, size
+from imb.report.markup import escape_html, escape_pipes
 
 
 def _heading(figure: Figure) -> tuple[str, float]:
@@ -95,9 +95,9 @@ def title_of(record: Result | Failure) -> str:
     """PingPong, 2 groups of 2 ranks, aggregate"""
     words = [record.benchmark]
     if (record.group_count or 1) > 1:
-        words.append(f"{record.group_count} groups of {counted(record.processes or 0, 'rank')}")
+        words.append(f"{record.group_count} groups of {count_of(record.processes or 0, 'rank')}")
     elif record.processes is not None:
-        words.append(counted(record.processes, "rank"))
+        words.append(count_of(record.processes, "rank"))
     if record.threads > 1:
         words.append(f"{record.threads} threads")
     if record.mode:
@@ -120,7 +120,7 @@ def failures_by_reason(records: Iterable[Result | Failure]) -> list[str]:
             rows.setdefault(_reason(record), []).append(record)
     lines = []
     for reason, (first, *others) in rows.items():
-        more = f" and {counted(len(others), 'other row')}" if others else ""
+        more = f" and {count_of(len(others), 'other row')}" if others else ""
         lines.append(f"{_failed_row(first)}{more}: {reason}")
     return lines
 
@@ -137,7 +137,7 @@ def _reason(record: Failure) -> str:
 def evidence_of(results: Iterable[Result]) -> str | None:
     """System events of the ranks of these rows, on one line; None where there was none, or none is known."""
     evidence = [row.evidence for row in results if row.evidence]
-    total = added(evidence)
+    total = sum_evidence(evidence)
     disturbed = [
         _count(total.involuntary_switches, "involuntary switch", "involuntary switches"),
         _count(total.major_faults, "major page fault", "major page faults"),
@@ -147,7 +147,7 @@ def evidence_of(results: Iterable[Result]) -> str | None:
     words = [word for word in disturbed if word]
     if total.moved_ranks:
         ranks = sorted(total.moved_ranks)
-        shown = abridged(list(map(str, ranks)), _SEEN)
+        shown = abridge(list(map(str, ranks)), _SEEN)
         words.append(f"moved to another CPU: {'rank' if len(ranks) == 1 else 'ranks'} {shown}")
     busiest = sorted(total.interfaces or [], key=lambda each: -(each.sent_bytes + each.received_bytes))
     words += [
@@ -171,14 +171,14 @@ def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:
     parts = []
     for table in tables:
         lines = [
-            f"### {escaped(table.title)}",
+            f"### {escape_html(table.title)}",
             "",
-            pipes(table.headings),
+            escape_pipes(table.headings),
             "|" + "---:|" * len(table.headings),
         ]
-        parts.append("\n".join([*lines, *map(pipes, table.rows)]))
+        parts.append("\n".join([*lines, *map(escape_pipes, table.rows)]))
     if failures:
-        parts.append("\n".join(["### Not measured", "", *(f"- {escaped(line)}" for line in failures)]))
+        parts.append("\n".join(["### Not measured", "", *(f"- {escape_html(line)}" for line in failures)]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from imb.model.text import one_line, strip_controls
-from imb.report import shortened
+from imb.report import shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +60,7 @@ PATIENCE = 2.0  # seconds of silence
 
 
 @contextlib.contextmanager
-def explained(wait: str) -> Iterator[None]:
+def explain_wait(wait: str) -> Iterator[None]:
     """Print `imb: reading 20 runs ...` to standard error where the block takes longer than PATIENCE. On a terminal only: what cron mails, and
     what a program reads, has errors and warnings alone."""
     if not sys.stderr.isatty():
@@ -76,7 +76,7 @@ def explained(wait: str) -> Iterator[None]:
         timer.join()  # its line is whole before the next one
 
 
-def data(content: str | bytes) -> None:
+def write_data(content: str | bytes) -> None:
     """Write what another program reads to standard output: byte by byte to a file or pipe, cleaned to a terminal."""
     with _written():
         if sys.stdout.isatty():
@@ -90,11 +90,11 @@ def data(content: str | bytes) -> None:
         sys.stdout.flush()
 
 
-def json_data(value: Any) -> None:
-    """Write a value as an indented JSON document, as `data` does."""
+def write_json(value: Any) -> None:
+    """Write a value as an indented JSON document, as `write_data` does."""
     import msgspec
 
-    data(msgspec.json.format(msgspec.json.encode(value)) + b"\n")
+    write_data(msgspec.json.format(msgspec.json.encode(value)) + b"\n")
 
 
 @contextlib.contextmanager
@@ -131,7 +131,7 @@ def columns(
             kept = max(widths[at] - over, min(smallest, widths[at]))
             widths[at] = 0 if kept < len(name) and not smallest else kept
             for row in cells:
-                row[at] = shortened(row[at], widths[at]) if widths[at] else ""
+                row[at] = shorten(row[at], widths[at]) if widths[at] else ""
     if 0 in widths:
         cells = [[cell for cell, wide in zip(row, widths, strict=True) if wide] for row in cells]
         widths = [wide for wide in widths if wide]
@@ -154,7 +154,7 @@ def text_width(*, err: bool = False) -> int:
     )
 
 
-def folded(text: str, width: int, *, indent: str = "    ", end: str = "") -> list[str]:
+def fold_text(text: str, width: int, *, indent: str = "    ", end: str = "") -> list[str]:
     """`text` as lines of at most `width` columns, later ones with an indent, broken at blanks outside quotes; every line but the last
     ends with `end`. A word that is longer has a line of its own."""
     lines = [""]
@@ -168,7 +168,7 @@ def folded(text: str, width: int, *, indent: str = "    ", end: str = "") -> lis
     return lines
 
 
-def wrapped(text: str, *, indent: int = 2) -> list[str]:
+def wrap_text(text: str, *, indent: int = 2) -> list[str]:
     """`text` in lines of `text_width`, later ones indented by `indent` more than the first; blanks within it stay, for alignment."""
     line = one_line(text)
     begin = " " * (len(line) - len(line.lstrip()))

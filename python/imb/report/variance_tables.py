@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from imb.compare.usual import sentences_of
+from imb.compare.dominant_state import sentences_of
 from imb.compare.variance import Name, RowParts, Variance
 from imb.compare.variance_text import PARTS, advice, deviation_percent, limits, notes, plus_minus, verdict
-from imb.model.units import NOT_KNOWN, counted, decimal, known_width, spread_percent
+from imb.model.units import NOT_KNOWN, count_of, decimal, known_width, spread_percent
 
 _HEADINGS = ("bytes", "launches", "t µs", "MB/s", "± %", *PARTS.values())
 _EMPTY = {"", "0.00"}  # a column of nothing else is left out
@@ -33,8 +33,8 @@ def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
         return [f"! {line}" for line in sentences_of(variance.unusual) if line not in left_out]
     noted = [f"! {line}" for line in notes(variance) if line not in left_out]
     heading = (
-        f"Spread of times: standard deviation, median of {counted(len(rows), 'row')}"
-        f" of {counted(variance.all_launches, 'launch')}; worst row"
+        f"Spread of times: standard deviation, median of {count_of(len(rows), 'row')}"
+        f" of {count_of(variance.all_launches, 'launch')}; worst row"
     )
     lines = [heading] if variance.parts else []
     titles = {part.name: PARTS[part.name] for part in variance.parts}

@@ -15,10 +15,10 @@ import msgspec
 
 from imb.model import gpus, sequential_design
 from imb.model.errors import ImbError
-from imb.model.folders import expanded
+from imb.model.folders import expand_path
 from imb.model.intent import Bind
 from imb.model.records import Component
-from imb.mpi.arguments import overriding
+from imb.mpi.arguments import override_arguments
 from imb.runner import passes, selection
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
@@ -333,7 +333,7 @@ def _anchored(campaign: Campaign, folder: Path) -> Campaign:
     """The campaign with its relative paths as paths from this folder."""
 
     def path(text: str) -> str:
-        return str((folder / expanded(Path(text))).absolute())
+        return str((folder / expand_path(Path(text))).absolute())
 
     def place(settings: VariantSettings) -> VariantSettings:
         mpi, programs = settings.mpi, settings.programs
@@ -355,17 +355,17 @@ def _anchored(campaign: Campaign, folder: Path) -> Campaign:
 def variants(campaign: Campaign) -> dict[str, VariantSettings]:
     """Variants by name, each with the settings that are common to all. Those of axes are named by their values: `gcc/2x4`."""
     if campaign.variants:
-        return {name: merged(campaign.common, variant) for name, variant in campaign.variants.items()}
+        return {name: merge_settings(campaign.common, variant) for name, variant in campaign.variants.items()}
     named: dict[str, VariantSettings] = {}
     for values in itertools.product(*(axis.items() for axis in campaign.axes.values())):
         settings = campaign.common
         for _, variant in values:
-            settings = merged(settings, variant)
+            settings = merge_settings(settings, variant)
         named["/".join(name for name, _ in values)] = settings
     return named
 
 
-def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
+def merge_settings(first: VariantSettings, then: VariantSettings) -> VariantSettings:
     """Both sets of settings. Variables, arguments and commands add up, teardowns in reverse order. Of all others, and of launcher
     options that set the same, those of `then` win."""
     settings = {
@@ -375,7 +375,7 @@ def merged(first: VariantSettings, then: VariantSettings) -> VariantSettings:
     }
     added: dict[str, Any] = {
         "env": {**first.env, **then.env},
-        "launcher_options": overriding(
+        "launcher_options": override_arguments(
             split_words(first.launcher_options), split_words(then.launcher_options)
         ),
         "arguments": [*split_words(first.arguments), *split_words(then.arguments)],

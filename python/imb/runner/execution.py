@@ -31,9 +31,9 @@ from imb.runner.session import (
     Plan,
     StartError,
     command_of,
-    done,
     done_file,
     done_files,
+    finished_launches,
     folder_of,
     intent_of,
     interrupted_file,
@@ -239,7 +239,7 @@ def _launch(
         outcome == "finished"
         and status
         and not (spool / "records.jsonl").exists()
-        and arguments.refused(stderr)
+        and arguments.is_refusal(stderr)
     ):
         shutil.rmtree(spool)  # nothing has run
         raise ImbError(f"{running.command.words[0]} refused its arguments: {reason(stderr)}")
@@ -259,9 +259,11 @@ def _launch(
         incomplete = progress.end is None or bool(progress.end.exit_status)
         outcome = "failed" if status or separate or incomplete else "measured"
         if separate:
-            facts["problem"] = launch.other_ranks(progress.ranks or 0, ranks)
+            facts["problem"] = launch.other_ranks_problem(progress.ranks or 0, ranks)
         elif not status and progress.end is None:
-            facts["problem"] = launch.unfinished(status, has_records=_has_content(spool / "records.jsonl"))
+            facts["problem"] = launch.unfinished_problem(
+                status, has_records=_has_content(spool / "records.jsonl")
+            )
     facts |= {
         "exit_status": status,
         "ended": now(),
@@ -346,7 +348,7 @@ _UNREAD = "what its launch left is stored without conditions"
 def settle(archive: Archive, plan: Plan) -> None:
     """Writes the records of launches that are over and in the archive, but have no record of that: the disk was full, or the file is
     damaged. Only for the owner of the session's lock."""
-    over, recorded = done(archive, plan), done_files(folder_of(archive, plan.id))
+    over, recorded = finished_launches(archive, plan), done_files(folder_of(archive, plan.id))
     unsettled: dict[object, tuple[Item, object]] = {}  # by number; with the start, None: any
     for item in plan.items:
         kept = spool_of(archive, plan, item) / "facts.json"

@@ -59,7 +59,7 @@ _UNKNOWN = Owner(user="", host="", pid=0, born=0, since="")
 
 
 @contextlib.contextmanager
-def held(archive: Archive, plan: Plan, report: Callable[[str], None]) -> Iterator[None]:
+def hold_lock(archive: Archive, plan: Plan, report: Callable[[str], None]) -> Iterator[None]:
     """Within this context no other process executes the session. `report` gets a line where it has to wait.
 
     Raises ImbError where another one is at work, and where the files cannot be written.

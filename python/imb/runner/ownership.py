@@ -18,7 +18,7 @@ import msgspec
 
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.text import user_name
-from imb.model.units import counted
+from imb.model.units import count_of
 
 if TYPE_CHECKING:
     pass
@@ -42,7 +42,7 @@ class WrittenFile(NamedTuple):
 _UNREADABLE: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
 
 
-def examined(file: Path, *, folder: bool = False, own: bool = False) -> WrittenFile:
+def examine_file(file: Path, *, folder: bool = False, own: bool = False) -> WrittenFile:
     """A file, with its folder or alone; `own`: that of another user is not read, as it may be anything. The file that is examined is the
     one that is read, even if another one is renamed to its place meanwhile. Raises OSError."""
     where = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if folder else 0))
@@ -72,7 +72,7 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
     if facts.get("intent") is None:
         return True
     try:
-        written = examined(file, own=True)
+        written = examine_file(file, own=True)
         return written.own and msgspec.json.decode(written.text) == facts
     except FileNotFoundError:  # it was removed
         return False
@@ -97,7 +97,7 @@ def refuse_others(
         )
     if runs:
         raise ImbError(
-            f"{subject} has {counted(len(runs), 'run')} that other users may have written, such as {runs[0]};"
+            f"{subject} has {count_of(len(runs), 'run')} that other users may have written, such as {runs[0]};"
             f" --force-owner executes their commands as {user_name(os.geteuid())}"
         )
 

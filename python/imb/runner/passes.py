@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from imb.model.catalog import defaults, suite
+from imb.model.catalog import default_benchmarks, suite_benchmarks
 from imb.model.errors import ImbError
 from imb.model.records import Component
 
@@ -148,8 +148,8 @@ def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str]
         2 if component in ("EXT", "RMA", "IO") and options.get("aggregate_mode", "multi") == "multi" else 1
     )
     rows = 0
-    for name in names or defaults(component):
-        facts = suite().get(name.removeprefix("Multi-"), {}).get(component)
+    for name in names or default_benchmarks(component):
+        facts = suite_benchmarks().get(name.removeprefix("Multi-"), {}).get(component)
         kind = facts.kind if facts else None
         counts = 1 if kind == "single_transfer" else _counts(component, options, ranks)
         rows += counts * modes * (1 if kind == "synchronisation" else lengths)

@@ -19,7 +19,7 @@ from imb.model.intent import Intent
 from imb.model.schedulers import RECORDED_VARIABLES
 from imb.model.text import now
 from imb.mpi import host_conditions
-from imb.mpi.arguments import overriding
+from imb.mpi.arguments import override_arguments
 from imb.mpi.installations import Installation
 from imb.runner import session
 from imb.runner.campaign import VariantSettings, gpu_arguments, split_words
@@ -122,7 +122,11 @@ def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
     recorded = [environment for environment in environments if environment is not None]
     if len(recorded) < len(environments):
         return {}, ["environment (not recorded)"]
-    present = {name for name, _ in host_conditions.steering(os.environ.items()).items() if _is_setting(name)}
+    present = {
+        name
+        for name, _ in host_conditions.steering_variables(os.environ.items()).items()
+        if _is_setting(name)
+    }
     restored: dict[str, str] = {}
     lost = []
     for name in sorted(present.union(*recorded)):
@@ -165,7 +169,7 @@ def _apply_setting(intent: Intent, setting: VariantSettings) -> Intent:
         hosts=tuple(setting.hosts or intent.hosts),
         ppn=setting.ppn or intent.ppn,
         launcher=setting.launcher or intent.launcher,
-        extra=tuple(overriding(intent.extra, split_words(setting.launcher_options))),
+        extra=tuple(override_arguments(intent.extra, split_words(setting.launcher_options))),
     )
 
 

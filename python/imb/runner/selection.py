@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from typing import get_args
 
-from imb.model.catalog import suite
+from imb.model.catalog import suite_benchmarks
 from imb.model.errors import ImbError
 from imb.model.records import Component, Kind
 
@@ -38,7 +38,7 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
         else:
             members = [
                 member
-                for member, components in suite().items()
+                for member, components in suite_benchmarks().items()
                 if whole in components and components[whole].kind in CLASSES[kind]
             ]
             if not members:
@@ -64,7 +64,7 @@ def _benchmark(name: str) -> tuple[Component, str]:
     lowered = bare.lower().removeprefix("multi-")
     matches = [
         (component, member)
-        for member, components in suite().items()
+        for member, components in suite_benchmarks().items()
         for component in components
         if member.lower() == lowered
     ]
@@ -80,11 +80,13 @@ def _benchmark(name: str) -> tuple[Component, str]:
     if matches:
         component, benchmark = matches[0]
         return component, bare if bare.lower().startswith("multi-") else benchmark
-    close = difflib.get_close_matches(lowered, [*_FIGURES, *(member.lower() for member in suite())], 1)
+    close = difflib.get_close_matches(
+        lowered, [*_FIGURES, *(member.lower() for member in suite_benchmarks())], 1
+    )
     if close and close[0] in _FIGURES:
         raise ImbError(
             f"no benchmark or component {name}; PingPong measures it, in the column {_FIGURES[close[0]]}"
         )
-    spelled = next((member for member in suite() if close and member.lower() == close[0]), None)
+    spelled = next((member for member in suite_benchmarks() if close and member.lower() == close[0]), None)
     hint = f"did you mean {spelled}?" if spelled else "`IMB-MPI1 -list` prints the names"
     raise ImbError(f"no benchmark or component {name or repr(name)}; {hint}")

@@ -24,10 +24,10 @@ from typing import Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from imb.model.confidential import (
-    hidden,
     hidden_arguments,
     hidden_command,
-    revealed,
+    hide_secrets,
+    reveal_secrets,
     revealed_arguments,
     revealed_command,
     secret_values,
@@ -38,7 +38,7 @@ from imb.model.mpis import HOST_OPTIONS, Host
 from imb.model.records import Component, End
 from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import cores
 from imb.mpi.installations import Installation, executable, missing_program
@@ -316,7 +316,7 @@ def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:
     return folder_of(archive, plan.id) / f"{item.number:04d}.part"
 
 
-def done(archive: Archive, plan: Plan) -> dict[int, FinishedLaunch]:
+def finished_launches(archive: Archive, plan: Plan) -> dict[int, FinishedLaunch]:
     """The launches that are over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
     planned = {item.number for item in plan.items}
     files = done_files(folder_of(archive, plan.id)).items()
@@ -350,7 +350,7 @@ def is_over(archive: Archive, plan: Plan) -> bool:
     """Whether no more launches follow."""
     if (folder_of(archive, plan.id) / _STOPPED).exists():
         return True
-    return not plan.grows and len(done(archive, plan)) == len(plan.items)
+    return not plan.grows and len(finished_launches(archive, plan)) == len(plan.items)
 
 
 def done_files(folder: Path) -> dict[int, Path]:
@@ -441,12 +441,14 @@ def _shown(variant: Variant) -> Variant:
 
 def remove_secrets(intent: Intent) -> Intent:
     """The intent as it may be recorded."""
-    return msgspec.structs.replace(intent, env=hidden(intent.env), extra=hidden_arguments(intent.extra))
+    return msgspec.structs.replace(intent, env=hide_secrets(intent.env), extra=hidden_arguments(intent.extra))
 
 
 def _restore_secrets(intent: Intent) -> Intent:
     """The intent as it is launched. Raises ImbError."""
-    return msgspec.structs.replace(intent, env=revealed(intent.env), extra=revealed_arguments(intent.extra))
+    return msgspec.structs.replace(
+        intent, env=reveal_secrets(intent.env), extra=revealed_arguments(intent.extra)
+    )
 
 
 def refuse_without_secrets(plan: Plan, todo: Iterable[Item], *, recorded: bool = False) -> None:
@@ -492,8 +494,8 @@ def measured_amount(archive: Archive, over: FinishedLaunch) -> str:
         rows += name == "Result"
         failed += name == "Failure"
         end = record if isinstance(record, End) else end
-    text = counted(rows, "row") + (f", {failed} not measured" if failed else "")
-    return text + (f", {counted(end.defects, 'defect')}" if end and end.defects else "")
+    text = count_of(rows, "row") + (f", {failed} not measured" if failed else "")
+    return text + (f", {count_of(end.defects, 'defect')}" if end and end.defects else "")
 
 
 def remaining_seconds(

@@ -20,7 +20,7 @@ import msgspec
 from imb.model.confidential import hidden_command, revealed_command
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.mpi.masking import private
+from imb.mpi.filtered_files import open_private
 from imb.runner import session
 from imb.store.durable import write_whole
 from imb.store.reading import UnreadableFile, read_json
@@ -141,7 +141,7 @@ class SetupState:
             "IMB_VARIANT": self.plan.variants[variant].name,
         }
         log = self.folder / "setup.log"
-        with private(log, "ab") as output:
+        with open_private(log, "ab") as output:
             output.write(f"$ {command}\n".encode())
             output.flush()
             start = output.tell()

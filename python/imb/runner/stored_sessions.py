@@ -13,7 +13,7 @@ from imb.model.errors import ImbError
 from imb.model.notes import note
 from imb.runner import ownership, passes
 from imb.runner.lock import is_held
-from imb.runner.session import FinishedLaunch, Plan, done, done_files, is_over
+from imb.runner.session import FinishedLaunch, Plan, done_files, finished_launches, is_over
 from imb.store.reading import UnreadableFile, json_of, names_in, read_json
 from imb.store.store import Archive
 
@@ -36,7 +36,7 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
         raise ImbError(f"{session} matches {len(plans)} sessions; give more of the name")
     if session or force_owner:
         try:
-            written = ownership.examined(plans[-1], folder=True)
+            written = ownership.examine_file(plans[-1], folder=True)
         except OSError as error:
             raise ImbError(f"cannot read {plans[-1]} ({error.strerror})") from error
         plan = _decoded(plans[-1], written.text)
@@ -106,7 +106,7 @@ def _own(files: Iterable[Path]) -> Iterator[Plan]:
     """The plans of this user. Those of others are not even read: they may be anything. One that cannot be read costs a note."""
     for file in files:
         try:
-            written = ownership.examined(file, folder=True, own=True)
+            written = ownership.examine_file(file, folder=True, own=True)
             if written.strangers or (plan := _decoded(file, written.text)).owner not in (None, os.geteuid()):
                 continue
         except UnreadableFile as error:
@@ -148,7 +148,7 @@ def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], floa
     took: dict[tuple[object, ...], list[float]] = {}
     for old in campaign_plans(archive, plan.campaign) if plan.campaign else []:
         numbered = {item.number: item for item in old.items}
-        for number, ended in done(archive, old).items():
+        for number, ended in finished_launches(archive, old).items():
             item = numbered[number]
             name = old.variants[item.variant].name
             if ended.wall is not None and name in names:

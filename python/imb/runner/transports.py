@@ -27,11 +27,11 @@ def reported_transports(plan: Plan, item: Item, hide: Collection[str]) -> tuple[
         with contextlib.suppress(ImbError, OSError):
             if command := asking_command_of(plan, item):
                 known = plan.variants[item.variant].mpi.known
-                _reported[key], interrupted = answered(known, command, hide)
+                _reported[key], interrupted = ask_transports(known, command, hide)
     return _reported[key], interrupted
 
 
-def answered(mpi: MpiLibrary, command: Command, hide: Collection[str] = ()) -> tuple[str | None, bool]:
+def ask_transports(mpi: MpiLibrary, command: Command, hide: Collection[str] = ()) -> tuple[str | None, bool]:
     """The transports that the MPI reports in this launch, which is only made for that; whether it was interrupted."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")

@@ -95,7 +95,7 @@ def command(
         mpi=installation,
         programs=folder,
         intent=intent,
-        ranks=numbers or planning.doubling(planning.offered(intent)),
+        ranks=numbers or planning.doubling_counts(planning.offered_ranks(intent)),
         launches=launches,
         timeout=timeout,
         labels=label or [],

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from imb.model.units import as_percent, counted
-from imb.report.terminal import json_data, say
+from imb.model.units import count_of, percent_text
+from imb.report.terminal import say, write_json
 from imb.runner.experiment import Experiment, SessionEnd, Shows
 from imb.store.store import SHORT, Archive
 
@@ -42,7 +42,7 @@ class StartupExperiment(Experiment[StartupSettings, "list[Summary]"]):
         if failed:
             runs = [ended.run[:SHORT] for ended in executed.over if ended.outcome != "measured"]
             advice = f"; see `imb show {runs[0]}`" if runs else ""
-            say(f"imb: {failed} of {counted(len(plan.items), 'launch')} failed{advice}", err=True)
+            say(f"imb: {failed} of {count_of(len(plan.items), 'launch')} failed{advice}", err=True)
         return 1 if failed else 0
 
 
@@ -51,7 +51,7 @@ def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:
     from imb.runner import session
     from imb.startup.times import Times, summary_of, times_of
 
-    over = session.done(archive, plan)
+    over = session.finished_launches(archive, plan)
     launches: dict[int, list[tuple[str | None, Times | None]]] = {}
     for item in plan.items:
         ended = over.get(item.number)  # None: skipped, as an equal launch was refused or could not be started
@@ -69,7 +69,7 @@ def _print_json(plan: Plan, summaries: Sequence[Summary]) -> None:
         "unit": "seconds",
         "ranks": msgspec.to_builtins(summaries),
     }
-    json_data(document)
+    write_json(document)
 
 
 def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
@@ -81,7 +81,7 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
         return
     several = plan.items[-1].turn > 1
     statistic = (
-        f"medians of {counted(plan.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
+        f"medians of {count_of(plan.items[-1].turn - 1, 'launch')} [range]" if several else "1 launch each"
     )
     first_note = "; the first launch is apart" if several else ""
     say(
@@ -105,9 +105,9 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
         growth = ""
         if len(measured) > 1 and measured[0].launch and measured[-1].launch:
             factor = measured[-1].launch.median / measured[0].launch.median
-            growth = f"; {factor:.1f} times the launch of {counted(measured[0].ranks, 'rank')}"
+            growth = f"; {factor:.1f} times the launch of {count_of(measured[0].ranks, 'rank')}"
         say(
-            f"{counted(measured[-1].ranks, 'rank')}: {as_percent(part[1], 0)} of the launch is {part[0]}{growth}"
+            f"{count_of(measured[-1].ranks, 'rank')}: {percent_text(part[1], 0)} of the launch is {part[0]}{growth}"
         )
     if any(summary.launch and summary.before_init is None for summary in summaries):
         say("imb: warning: the clocks of the hosts differ; times before MPI_Init are unknown", err=True)

@@ -42,7 +42,7 @@ def plan_startup(
     )
 
 
-def doubling(most: int) -> list[int]:
+def doubling_counts(most: int) -> list[int]:
     """1, 2, 4, ... and `most`."""
 
     def numbers() -> Iterator[int]:
@@ -55,7 +55,7 @@ def doubling(most: int) -> list[int]:
     return list(numbers())
 
 
-def offered(intent: Intent, environment: Mapping[str, str] | None = None) -> int:
+def offered_ranks(intent: Intent, environment: Mapping[str, str] | None = None) -> int:
     """How many ranks fit on the hosts, the CPUs, the allocation or this machine."""
     each = intent.ppn or cores()
     if intent.hosts:

@@ -74,7 +74,7 @@ def group_means(values: Values, belongs: Values) -> Values:
     return means
 
 
-def numbered(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
+def number_keys(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
     """The distinct keys, ascending, and for each key its index among them; all keys are in [0, size)."""
     if size > _SPARSE * len(keys):
         each, at = np.unique(keys, return_inverse=True)

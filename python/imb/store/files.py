@@ -10,7 +10,7 @@ from typing import Any
 from imb.model.errors import ImbError
 from imb.model.notes import note_unread
 from imb.model.records import Problem, Records, read
-from imb.model.text import readable
+from imb.model.text import readable_text
 from imb.store import sources
 from imb.store.entries import Entry
 from imb.store.importer import files_in, read_for_import
@@ -73,7 +73,7 @@ def runs_in(path: Path) -> Iterator[FileRun]:
             without_runs += report.problems
         for number, (content, entry) in enumerate(runs, 1):
             empty = False
-            name = readable(f"{file}#{number}" if len(runs) > 1 else str(file))
+            name = readable_text(f"{file}#{number}" if len(runs) > 1 else str(file))
             yield FileRun(name, file, content, entry)
         named = [problem for _, entry in runs for problem in entry.problems]
         if runs and (others := [problem for problem in report.problems if problem not in named]):

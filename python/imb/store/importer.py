@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from imb.model.errors import ImbError
-from imb.model.notes import Note, noted, pass_on
-from imb.model.records import Failure, Problem, Result, cut_off
-from imb.model.text import natural, readable
+from imb.model.notes import Note, listen_to_notes, pass_on
+from imb.model.records import Failure, Problem, Result, is_cut_off
+from imb.model.text import natural_key, readable_text
 from imb.mpi.host import allowed_cpus, cores
 from imb.store import sources
 from imb.store.index import Index
@@ -62,7 +62,7 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if path.is_dir():
             below = (file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-            files.extend(sorted(below, key=lambda file: natural(str(file))))
+            files.extend(sorted(below, key=lambda file: natural_key(str(file))))
         elif path.exists():
             files.append(path)
         else:
@@ -117,7 +117,7 @@ def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]
 
     Raises sources.UnreadableText, OSError.
     """
-    report = FileReport(readable(str(file)))
+    report = FileReport(readable_text(str(file)))
     runs = _runs_of([(report, sources.read_source(file))], ())
     return report, [(content, entry) for _, content, entry in runs]
 
@@ -127,7 +127,7 @@ def _import_apart(
 ) -> tuple[list[FileReport], list[Note]]:
     """`_import_batch` in a process of its own, with its notes."""
     notes: list[Note] = []
-    with noted(notes.append):
+    with listen_to_notes(notes.append):
         return _import_batch(files, folder, labels), notes
 
 
@@ -259,7 +259,7 @@ def _entries_of_log(
         return
     if not log.launches:
         report.problems.append(Problem(report.file, 0, f"there is no table of {tables_in_words()} in it"))
-    report.cut_off = [last_of(launch) for launch in log.launches if cut_off(launch.run, launch.end)]
+    report.cut_off = [last_of(launch) for launch in log.launches if is_cut_off(launch.run, launch.end)]
     lines_before = bytes_before = 0  # of the text before a launch
     for number, launch in enumerate(log.launches, 1):
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0

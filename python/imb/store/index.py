@@ -28,7 +28,16 @@ from imb.model.notes import note
 from imb.store.durable import write_whole
 from imb.store.labels import LabelChange, Tags, replay
 from imb.store.reading import UnreadableFile
-from imb.store.runs_table import RUNS, Columns, TableFile, arrow_of, decoded, encoded, sealed, unsealed
+from imb.store.runs_table import (
+    RUNS,
+    Columns,
+    TableFile,
+    add_seal,
+    arrow_of,
+    check_seal,
+    decode_table,
+    encode_table,
+)
 from imb.store.store import SHORT, Archive, StoredRun
 
 if TYPE_CHECKING:
@@ -158,7 +167,7 @@ class Index:
                     write_statistics=False,
                 )
                 files[f"{name}.parquet"] = _state_of(part / f"{name}.parquet")
-            (part / _RUNS_FILE).write_bytes(encoded(runs, files))
+            (part / _RUNS_FILE).write_bytes(encode_table(runs, files))
             part.rename(place)
         finally:
             shutil.rmtree(part, ignore_errors=True)
@@ -229,7 +238,7 @@ class Index:
         tables = {}
         for segment in self.segments():
             try:
-                tables[segment], files = decoded((segment / _RUNS_FILE).read_bytes(), columns)
+                tables[segment], files = decode_table((segment / _RUNS_FILE).read_bytes(), columns)
                 if any(_state_of(segment / name) != state for name, state in files.items()):
                     raise ValueError("damaged")
             except _DAMAGED:
@@ -251,7 +260,7 @@ class Index:
         kept: dict[str, list[pa.Table]] = {name: [] for name in schemas}
         for segment in old:
             try:
-                runs, _ = decoded((segment / _RUNS_FILE).read_bytes(), list(RUNS))
+                runs, _ = decode_table((segment / _RUNS_FILE).read_bytes(), list(RUNS))
                 tables = {name: pq.ParquetFile(segment / f"{name}.parquet").read() for name in schemas}
             except (*_DAMAGED, pa.ArrowException):
                 continue
@@ -324,7 +333,7 @@ class Index:
         """Archive.tags, reading only the changes that are new."""
         cache = self.folder / "labels.json"
         try:
-            known = msgspec.json.decode(unsealed(cache.read_bytes()), type=dict[str, LabelChange])
+            known = msgspec.json.decode(check_seal(cache.read_bytes()), type=dict[str, LabelChange])
         except _DAMAGED:
             known = {}
         files = self.archive.label_files()
@@ -334,7 +343,7 @@ class Index:
         if new := {path.name: change for path, change in self.archive.label_log.changes(unknown)}:
             known |= new
             with suppress(_Changed):  # the next reader reads all changes again
-                self._keep(cache, sealed(msgspec.json.encode(known)))
+                self._keep(cache, add_seal(msgspec.json.encode(known)))
         return replay(known[path.name] for path in files if path.name in known)
 
     def answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:

@@ -66,7 +66,7 @@ def change_by_me(
         run=run_id,
         at=now(),
         by=writer(),
-        add=checked(add),
+        add=check_labels(add),
         remove=list(remove),
         note=note,
     )
@@ -123,7 +123,7 @@ class LabelLog:
         write_each(files)
 
 
-def checked(labels: Sequence[str]) -> list[str]:
+def check_labels(labels: Sequence[str]) -> list[str]:
     """These labels. Raises ImbError for one that no command would take as a name."""
     for label in labels:
         if reason := _reason(label):

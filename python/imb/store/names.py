@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from imb.model.errors import ImbError
 from imb.model.notes import note_unread
 from imb.model.statuses import Status
-from imb.model.text import named_bytes, natural, one_line, readable, shell_word
+from imb.model.text import named_bytes, natural_key, one_line, readable_text, shell_word
 from imb.store.labels import QUERY, Tags
 from imb.store.reading import each_readable
 from imb.store.store import SHORT, Archive, StoredRun
@@ -80,7 +80,7 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
         launches += _launches(run, records)
     judged, replaced = split_repeats(launches)
     return Side(
-        name=readable(name),
+        name=readable_text(name),
         launches=judged,
         replaced=replaced,
         copies=len(every) - len(by_id),
@@ -167,7 +167,9 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
                     by_path.setdefault(run.folder / "records.jsonl", run.name)
         elif path := _path(name):
             files = (
-                sorted(path.glob("*.jsonl"), key=lambda file: natural(file.name)) if path.is_dir() else [path]
+                sorted(path.glob("*.jsonl"), key=lambda file: natural_key(file.name))
+                if path.is_dir()
+                else [path]
             )
             by_path |= {file: str(file) for file in files}
         elif launch := _numbered_launch(name):
@@ -184,23 +186,23 @@ def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
     several without `all_of_them`."""
     runs = stored_names(archive, name)
     if len(runs) > 1 and not all_of_them:
-        raise ambiguous(name, [run[:SHORT] for run in runs], "give the name of one, or --all")
+        raise ambiguous_error(name, [run[:SHORT] for run in runs], "give the name of one, or --all")
     return runs
 
 
-def listed(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
+def whole_names(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
     """Whole names of the runs that these names mean, as in `stored_names`. `tags`: those of the archive. Raises ImbError where a name
     has no run."""
     present = archive.ids()
     return {run for name in names for run in _stored(archive, name, present, lambda: tags)}
 
 
-def unknown_label(name: str) -> ImbError:
+def unknown_label_error(name: str) -> ImbError:
     """The error where no run has this label."""
     return ImbError(f"no run or label {name!r}; `imb ls` lists them")
 
 
-def ambiguous(name: str, shown: Sequence[str], advice: str = "give the name of one") -> ImbError:
+def ambiguous_error(name: str, shown: Sequence[str], advice: str = "give the name of one") -> ImbError:
     """The error where several runs have this name and the command needs one run."""
     examples = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
     return ImbError(f"{name!r} matches {len(shown)} runs: {examples}; {advice}")
@@ -232,10 +234,10 @@ def _ids_named(
         raise ImbError("a name is empty; give a run, a label or a file")
     if name.startswith(QUERY):
         return _runs_of_query(archive, name.removeprefix(QUERY))
-    return matching(name, present, tags or archive.tags)
+    return matching_runs(name, present, tags or archive.tags)
 
 
-def matching(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tags]]) -> list[str]:
+def matching_runs(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tags]]) -> list[str]:
     """Of these runs those with this label, or the one whose name begins with `name`; empty where there is none. Raises ImbError
     where the names of several runs begin with it.
 
@@ -245,7 +247,7 @@ def matching(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tag
     if (not begun or len(name) < SHORT) and (labeled := _labeled(name, runs, tags())):
         return labeled
     if len(begun) > 1:
-        raise ambiguous(name, [run[:SHORT] for run in begun])
+        raise ambiguous_error(name, [run[:SHORT] for run in begun])
     return begun
 
 
@@ -264,9 +266,9 @@ def reason_of(run: StoredRun | FileRun) -> str | None:
 
 def unreachable_of(run: StoredRun, hosts: Collection[str]) -> dict[str, str]:
     """The hosts among these that the launcher of a run could not reach, and why."""
-    from imb.readers.launch_errors import unreachable
+    from imb.readers.launch_errors import unreachable_hosts
 
-    return unreachable(run.part("stderr.txt") or b"", hosts)
+    return unreachable_hosts(run.part("stderr.txt") or b"", hosts)
 
 
 def _path(name: str) -> Path | None:

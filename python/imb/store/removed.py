@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from imb.model.errors import ImbError
-from imb.store.names import LEAST, matching
+from imb.store.names import LEAST, matching_runs
 from imb.store.store import SHORT, Archive
 
 
@@ -17,7 +17,7 @@ def removed_runs(archive: Archive, names: Iterable[str]) -> dict[str, Path]:
     absent = sorted(copies.keys() - set(present))
     removed: dict[str, Path] = {}
     for name in names:
-        if not (runs := matching(name, absent, archive.tags)):
+        if not (runs := matching_runs(name, absent, archive.tags)):
             raise _none(archive, name, present)
         removed |= {run: copies[run] for run in runs}
     return removed

@@ -58,12 +58,12 @@ _FILE_STATES = msgspec.msgpack.Decoder(dict[str, TableFile])
 _COLUMN = {kind: msgspec.msgpack.Decoder(list[kind | None]) for kind in (str, int)}  # type: ignore[valid-type]
 
 
-def sealed(data: bytes) -> bytes:
+def add_seal(data: bytes) -> bytes:
     """The bytes with their checksum."""
     return data + zlib.crc32(data).to_bytes(_SEAL, "big")
 
 
-def unsealed(data: bytes) -> bytes:
+def check_seal(data: bytes) -> bytes:
     """The bytes before their checksum. Raises ValueError where they are not those that were written."""
     content, seal = data[:-_SEAL], data[-_SEAL:]
     if zlib.crc32(content).to_bytes(_SEAL, "big") != seal:
@@ -71,14 +71,14 @@ def unsealed(data: bytes) -> bytes:
     return content
 
 
-def encoded(columns: Mapping[str, Sequence[Any]], files: Mapping[str, TableFile]) -> bytes:
+def encode_table(columns: Mapping[str, Sequence[Any]], files: Mapping[str, TableFile]) -> bytes:
     """The columns RUNS as a file, and the state of the other files of its segment, by name."""
-    return sealed(msgspec.msgpack.encode({name: columns[name] for name in RUNS} | {_FILES: files}))
+    return add_seal(msgspec.msgpack.encode({name: columns[name] for name in RUNS} | {_FILES: files}))
 
 
-def decoded(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, TableFile]]:
+def decode_table(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, TableFile]]:
     """These columns of such a file, the others are passed over; and the other files. Raises ValueError where it is none."""
-    parts = _FILE.decode(unsealed(data))
+    parts = _FILE.decode(check_seal(data))
     if not parts.keys() >= {_FILES, *names}:
         raise ValueError("lacks a column")
     return {name: _COLUMN[RUNS[name]].decode(parts[name]) for name in names}, _FILE_STATES.decode(

@@ -35,8 +35,8 @@ import msgspec
 
 from imb import __version__
 from imb.model.errors import ImbError
-from imb.model.folders import NoHome, data_folder, expanded
-from imb.model.text import now, readable, user_name
+from imb.model.folders import NoHome, data_folder, expand_path
+from imb.model.text import now, readable_text, user_name
 from imb.store.durable import create, sync_all
 from imb.store.labels import LabelChange, LabelLog, Tags, change_by_me, replay
 from imb.store.reading import (
@@ -191,7 +191,7 @@ class Archive:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder: Path | NoHome
         try:
-            self._folder = expanded(folder or default_folder()).absolute()
+            self._folder = expand_path(folder or default_folder()).absolute()
         except NoHome as error:
             self._folder = error
         else:
@@ -362,7 +362,7 @@ class Archive:
             host=socket.gethostname(),
             imb=__version__,
             files=files,
-            origin=readable(content.origin) if content.origin else None,
+            origin=readable_text(content.origin) if content.origin else None,
         )
         if self._is_whole(self.path_of(manifest.id), manifest):
             return None, manifest, content.labels

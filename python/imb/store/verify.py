@@ -14,7 +14,7 @@ import msgspec
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.records import decode
 from imb.model.suite import suite_folder
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.store import baseline_versions
 from imb.store.labels import LabelChange
 from imb.store.reading import UnreadableFile, names_in, read_json, read_part
@@ -48,7 +48,7 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
         yield from _verify_baselines(archive)
         yield from _verify_places(archive)
         if incomplete := len(remains(archive)):
-            message = f"{archive.tmp}: {counted(incomplete, 'incomplete run')}: being added, or the writers were killed"
+            message = f"{archive.tmp}: {count_of(incomplete, 'incomplete run')}: being added, or the writers were killed"
             advice = "the next import deletes those of this host that are older than an hour; delete others yourself"
             yield Damage(remarks=[f"{message}; {advice}"])
 
@@ -144,7 +144,7 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
     finding.invalid = bool(wrong)
     finding.remarks.extend(wrong[:_MOST])
     if len(wrong) > _MOST:
-        finding.remarks.append(f"{where}: and {counted(len(wrong) - _MOST, 'more line')}")
+        finding.remarks.append(f"{where}: and {count_of(len(wrong) - _MOST, 'more line')}")
     if last != "end":
         finding.cut_off = True
         finding.remarks.append(f"{where}: no end record: the launch was cut off; its results are valid")

@@ -11,5 +11,5 @@ ENTRIES = Entries(
         )
     },
     experiments={"tune": "imb.tune.experiment:TuneExperiment"},
-    after_watch=["imb.tune.tuned_files:outdated"],
+    after_watch=["imb.tune.tuned_files:outdated_lines"],
 )

@@ -38,7 +38,7 @@ from imb.cli.launching import (
 from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT, is_given
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -288,7 +288,7 @@ def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verb
             f"--resume: {f'{words[0]} is' if words else 'you have'} no session of imb tune in {store.folder}"
         )
     if budget is not None:
-        with lock.held(store, plan, lambda line: say(f"imb: {line}", err=True)):
+        with lock.hold_lock(store, plan, lambda line: say(f"imb: {line}", err=True)):
             plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
             settings = session.settings_of(plan, TuneSettings)
             old_budget = settings.raised[-1][1] if settings.raised else settings.budget
@@ -321,14 +321,14 @@ def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
     """The collectives in IMB's spelling; all if none is named. Raises ImbError for one that a file cannot decide."""
     from difflib import get_close_matches
 
-    from imb.model.catalog import suite
+    from imb.model.catalog import suite_benchmarks
     from imb.tune.cells import Cell
 
     by_name = {collective.lower(): collective for collective in tuner.collectives()}
     for name in names:
         if name.lower() not in by_name:
             if spelled := next(
-                (collective for collective in suite() if collective.lower() == name.lower()), None
+                (collective for collective in suite_benchmarks() if collective.lower() == name.lower()), None
             ):
                 reason = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
                 raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {reason}; omit it")
@@ -389,13 +389,13 @@ def _planned(settings: TuneSettings, tuner: Tuner) -> list[str]:
     budget_clause = f"; --budget {duration_text(settings.budget)}" + (
         " may end it before" if most > settings.budget else ""
     )
-    lines = [f"reference: {counted(len(groups), 'launch')} with -check, the library's own choice"]
+    lines = [f"reference: {count_of(len(groups), 'launch')} with -check, the library's own choice"]
     lines += [
-        f"screening: {counted(candidates, 'launch')} with -check, one for each algorithm, about {duration_text(check_seconds * candidates)}"
+        f"screening: {count_of(candidates, 'launch')} with -check, one for each algorithm, about {duration_text(check_seconds * candidates)}"
     ]
     if not settings.verify:
         lines += [
-            f"search: {FIRST} to {MOST} rounds of {counted(len(groups), 'launch')}, about {duration_text(round_seconds)} each at first"
+            f"search: {FIRST} to {MOST} rounds of {count_of(len(groups), 'launch')}, about {duration_text(round_seconds)} each at first"
         ]
     lines += [
         f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {duration_text(pair_seconds)} each;"

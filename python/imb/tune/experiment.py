@@ -21,7 +21,7 @@ from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
 from imb.model.text import now
-from imb.model.units import counted
+from imb.model.units import count_of
 from imb.readers.launch_errors import reason
 from imb.report.terminal import say
 from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
@@ -104,7 +104,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         while self._next_launches is not None:
             end = self._over + len(self._next_launches)
             if end > len(plan.items):
-                return Next(planning.grown(plan, self.settings, self._next_launches))
+                return Next(planning.grow_plan(plan, self.settings, self._next_launches))
             self._refuse_others(plan, self._next_launches)
             numbers = range(self._over + 1, end + 1)
             results = [planning.figures_of(self.archive, plan, ended[number]) for number in numbers]
@@ -121,7 +121,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         if not self.finished:
             missing = len(executed.plan.items) - len(executed.over)
             raise ImbError(
-                f"{counted(missing, 'launch')} skipped; retry with `imb tune --resume {executed.plan.id}`",
+                f"{count_of(missing, 'launch')} skipped; retry with `imb tune --resume {executed.plan.id}`",
                 status=Status.USAGE if executed.usage_errors else Status.FAILED,
             )
         return self.result
@@ -182,7 +182,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             lost = sorted(chosen_before.keys() - proposed.keys() - self._undecided.keys())
             if lost:
                 self.result.notes.append(
-                    f"{counted(len(lost), 'cell')} of the file cannot be confirmed, as screening shows"
+                    f"{count_of(len(lost), 'cell')} of the file cannot be confirmed, as screening shows"
                 )
                 self.result.slower = True
             estimates: dict[Cell, float] = {}
@@ -214,7 +214,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             self.result.stopped = next(iter(stopped.values()))
             return
         self.result.notes += [
-            f"{counted(ranks, 'rank')}: not decided: {why}" for ranks, why in stopped.items()
+            f"{count_of(ranks, 'rank')}: not decided: {why}" for ranks, why in stopped.items()
         ]
         if settings.verify:
             self._confirmed(Path(settings.verify))
@@ -240,17 +240,17 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
                 self.result.notes.append(
-                    f"{group.collective} on {counted(group.ranks, 'rank')} is left out: {why} with the library's own choice"
+                    f"{group.collective} on {count_of(group.ranks, 'rank')} is left out: {why} with the library's own choice"
                 )
                 continue
             cells[group], durations[group] = planning.cells_of(group, figures), figures.wall
             without |= self._executed(f"default-{group.collective}-{group.ranks}")
         count = sum(map(len, cells.values()))
-        self._report(f"{counted(count, 'cell')} (a collective on a number of ranks at one length)")
+        self._report(f"{count_of(count, 'cell')} (a collective on a number of ranks at one length)")
         return cells, without, durations
 
     def _checking(self, group: Group) -> list[str]:
-        return planning.checking(group, self.settings, self._lengths.get(group, []))
+        return planning.checking_arguments(group, self.settings, self._lengths.get(group, []))
 
     def _screening(
         self,
@@ -287,7 +287,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
         if launches:
             self._report(
-                f"screening: {counted(len(launches), 'algorithm')} with -check, each through a tuning file"
+                f"screening: {count_of(len(launches), 'algorithm')} with -check, each through a tuning file"
             )
         results = (yield from self._watched(launches)) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
@@ -375,7 +375,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     return {}, {}
                 undecided = sum(int((~race.settled).sum()) for _, race in unsettled.values())
                 self.result.notes.append(
-                    f"search ended after {counted(turn, 'round')} by the budget; {counted(undecided, 'cell')} chosen by estimates"
+                    f"search ended after {count_of(turn, 'round')} by the budget; {count_of(undecided, 'cell')} chosen by estimates"
                 )
                 out_of_time = True
                 break
@@ -387,7 +387,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             if turn == 1 or turn % 5 == 0:
                 undecided = sum(int((~race.settled).sum()) for _, race in unsettled.values())
                 self._report(
-                    f"search, round {turn} of {MOST} at most: {counted(undecided, 'cell')} without a clear choice"
+                    f"search, round {turn} of {MOST} at most: {count_of(undecided, 'cell')} without a clear choice"
                 )
             results = iter((yield [launch for planned in launches.values() for launch in planned]))
             for group, planned in launches.items():
@@ -426,7 +426,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     if many
                 ]
         if late and out_of_time and not proposed:
-            self.result.stopped = self._too_long(f"after {counted(turn, 'round')} of the search")
+            self.result.stopped = self._too_long(f"after {count_of(turn, 'round')} of the search")
         return proposed, estimates
 
     def _round(
@@ -450,13 +450,15 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             if not path.exists():
                 self._file(path, text)
             longer = self._longer.get(group, 1.0)
-            arguments = planning.alternating(group, lengths, path, len(needed) + 1, self.settings, longer)
+            arguments = planning.alternating_arguments(
+                group, lengths, path, len(needed) + 1, self.settings, longer
+            )
             limit = planning.time_limit(arguments, group.ranks)
             return [PlannedLaunch("search", group.ranks, arguments, self.tuner.base(), limit, turn)]
         launches = []
         for begin in range(0, len(needed), _AT_ONCE):
             batch = [DEFAULT, *needed[begin : begin + _AT_ONCE]]
-            arguments, _ = planning.interleaved(
+            arguments, _ = planning.interleaved_arguments(
                 [group.collective],
                 group.ranks,
                 lengths,
@@ -595,7 +597,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         late = any(judged.verdict == "no time" for _, judged in judge.reverted)
         slower = any(judged.verdict == "slower" for judged in judge.judged)
         if late and not judge.changed.any() and not (verify and slower):
-            launched = counted(self.result.pairs - pairs_before, "pair")
+            launched = count_of(self.result.pairs - pairs_before, "pair")
             self.result.stopped = self._too_long(f"after {launched} of launches", ranks=ranks)
         unchanged = [
             judged
@@ -606,7 +608,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             self.result.slower |= slower
         elif choices and any(judged.verdict == "slower" for judged in unchanged):
             self.result.notes.append(
-                f"{counted(ranks, 'rank')}: cells that the file does not change are slower with it; no file for this number of ranks"
+                f"{count_of(ranks, 'rank')}: cells that the file does not change are slower with it; no file for this number of ranks"
             )
         return choices if judge.good else {}
 
@@ -633,7 +635,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         lengths = sorted({cell.bytes for group_cells in cells.values() for cell in group_cells})
         names = [group.collective for group in cells]
         ranks = next(iter(cells)).ranks
-        return planning.interleaved(names, ranks, lengths, self.settings, 2, self._longer_of(cells))
+        return planning.interleaved_arguments(names, ranks, lengths, self.settings, 2, self._longer_of(cells))
 
     def _pairs(
         self, cells: Mapping[Group, list[Cell]], ranks: int, file: Switch, judge: Proof, pairs: int
@@ -642,7 +644,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         longer, confirmation = self._longer_of(cells), judge.confirmation
         arguments, _ = self._arguments_of_pair(cells)
         self._report(
-            f"proof, confirmation {confirmation}, {counted(ranks, 'rank')}: {counted(pairs, 'pair')} of launches, with the file and without"
+            f"proof, confirmation {confirmation}, {count_of(ranks, 'rank')}: {count_of(pairs, 'pair')} of launches, with the file and without"
         )
         limit = planning.time_limit(arguments, ranks, 2)
         launches = []
@@ -705,11 +707,11 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         if judge.confirmation != confirmation and not self.settings.verify:
             back = sum(1 for _ in judge.reverted)
             self._report(
-                f"{counted(back, 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"
+                f"{count_of(back, 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"
             )
         elif judge.judged:
             self._report(
-                f"{good} of {counted(int(judge.changed.sum()), 'changed cell')} confirmed after {counted(judge.launched, 'pair')}"
+                f"{good} of {count_of(int(judge.changed.sum()), 'changed cell')} confirmed after {count_of(judge.launched, 'pair')}"
             )
 
     def _keep(
@@ -783,7 +785,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     why=f"does not act in the file: {problem}"
                 )
                 del choices[cell]
-        self.result.stopped = f"the file does not act as it should after {counted(CORRECTED, 'correction')}"
+        self.result.stopped = f"the file does not act as it should after {count_of(CORRECTED, 'correction')}"
         return None
 
     def _acts(
@@ -815,7 +817,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 self.result.failed[_failure_of(figures)] += len(choices)
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
-                return {}, f"{group.collective} on {counted(group.ranks, 'rank')} with the file: {why}"
+                return {}, f"{group.collective} on {count_of(group.ranks, 'rank')} with the file: {why}"
             if unread := self._unread(launch.switch, figures):
                 return {}, unread
             executed |= self._executed(name)
@@ -829,7 +831,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         )
         if findings.reason or findings.missing:
             self.result.unproven = (
-                findings.reason or f"{counted(len(findings.missing), 'cell')} not executed by any rank"
+                findings.reason or f"{count_of(len(findings.missing), 'cell')} not executed by any rank"
             )
         self.result.alike = len(findings.alike)
         self.result.acts = findings.evidence
@@ -881,11 +883,11 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         evidence = hashlib.sha256("\n".join(sorted(self.result.evidence)).encode()).hexdigest()[:16]
         settings = self.settings
         ranks = ", ".join(map(str, settings.ranks))
-        per_host = f", {counted(self.ppn, 'rank')} per host" if self.ppn else ""
+        per_host = f", {count_of(self.ppn, 'rank')} per host" if self.ppn else ""
         return [
             f"imb tune {__version__}, {now()}, session {settings.name}",
-            f"{self.mpi.version}; {counted(settings.hosts, 'host')}{per_host}; ranks: {ranks}",
-            f"margin {settings.margin:.3g}; confirmed by {counted(self.result.pairs, 'pair')} of launches; evidence {evidence}",
+            f"{self.mpi.version}; {count_of(settings.hosts, 'host')}{per_host}; ranks: {ranks}",
+            f"margin {settings.margin:.3g}; confirmed by {count_of(self.result.pairs, 'pair')} of launches; evidence {evidence}",
             f"another version of the MPI, other hosts or another number of ranks per host: imb tune --verify {settings.output or '.'}",
         ]
 
@@ -909,7 +911,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         no more launches are watched."""
         switches = {name: self._watch(name) for name in launches}
         results = yield [
-            launch._replace(switch=together(switches[name], launch.switch))
+            launch._replace(switch=merge_switches(switches[name], launch.switch))
             for name, launch in launches.items()
         ]
         failed = [
@@ -962,7 +964,7 @@ def _failure_of(figures: Figures) -> str:
     return f"{why}: {message}" if message else why
 
 
-def together(*switches: Switch) -> Switch:
+def merge_switches(*switches: Switch) -> Switch:
     """All of them in one; where several set a variable, the last one wins."""
     environment: dict[str, str] = {}
     for switch in switches:
@@ -972,4 +974,4 @@ def together(*switches: Switch) -> Switch:
 
 def cell_name(cell: Cell) -> str:
     """`Allreduce, 4 ranks, 65536 bytes`."""
-    return f"{cell.collective}, {counted(cell.ranks, 'rank')}, {counted(cell.bytes, 'byte')}"
+    return f"{cell.collective}, {count_of(cell.ranks, 'rank')}, {count_of(cell.bytes, 'byte')}"

@@ -24,12 +24,20 @@ from imb.tune.tuner import (
     cells_lines,
     choices_in,
     choices_lines,
-    measured_in,
+    measured_cells,
     ranges,
     shared_limits,
     text_of,
 )
-from imb.tune.watch_library import FOLDER, NoWatch, compiled, executed_in, library_bytes, library_of, symbols
+from imb.tune.watch_library import (
+    FOLDER,
+    NoWatch,
+    compile_library,
+    executed_algorithms,
+    library_bytes,
+    library_of,
+    symbols,
+)
 
 _Tree: TypeAlias = dict[str, Any]  # its values are trees again, which mypy cannot express here
 
@@ -325,7 +333,7 @@ class MpichTuner(Tuner):
             ]
         except (ValueError, AttributeError, TypeError, KeyError) as error:
             raise ImbError(f"{path}: not a tree that imb tune wrote") from error
-        measured = measured_in(path, comments)
+        measured = measured_cells(path, comments)
         if wrong:
             cell = wrong[0]
             raise ImbError(
@@ -341,7 +349,7 @@ class MpichTuner(Tuner):
                 None, reason=f"{self.mpi.version} does not send through UCX, where messages could be counted"
             )
         try:
-            library = compiled(self.mpi, (), ["-DWATCH_SENDS"])
+            library = compile_library(self.mpi, (), ["-DWATCH_SENDS"])
         except NoWatch as error:
             return Watch(None, reason=str(error))
         folder.mkdir(parents=True, exist_ok=True)
@@ -360,7 +368,7 @@ class MpichTuner(Tuner):
         )
 
     def executed(self, folder: Path) -> Executed:
-        return executed_in(folder, by_rank=True)
+        return executed_algorithms(folder, by_rank=True)
 
     def unread(self, switch: Switch, output: str) -> str | None:
         for variable, level in ((GENERIC, "MPIR"), (COMPOSITIONS, "MPID")):

@@ -14,13 +14,13 @@ from typing import NamedTuple
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
-from imb.tune.tuner import Executed, Tuner, Watch, cells_lines, measured_in, ranges, shared_limits, text_of
+from imb.tune.tuner import Executed, Tuner, Watch, cells_lines, measured_cells, ranges, shared_limits, text_of
 from imb.tune.watch_library import (
     FOLDER,
     LibraryFunction,
     NoWatch,
-    compiled,
-    executed_in,
+    compile_library,
+    executed_algorithms,
     library_of,
     symbols,
 )
@@ -263,7 +263,7 @@ class OpenMpiTuner(Tuner):
             rules, comments = _rules_of_classic(text), re.findall(r"(?m)^#(.*)$", text)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise ImbError(f"{path}: not a rule file that imb tune wrote") from error
-        measured = measured_in(path, comments)
+        measured = measured_cells(path, comments)
         choices = {}
         for cell in measured:
             number, segment, fanout = _decided(rules, cell)
@@ -303,7 +303,7 @@ class OpenMpiTuner(Tuner):
             return Watch(None, reason=f"{self.mpi.version} does not export its algorithms")
         definitions = ["-DOPEN_MPI_ABI", *([f'-DPLUGIN="{self._plugin}"'] if self._plugin else [])]
         try:
-            library = compiled(self.mpi, functions, definitions)
+            library = compile_library(self.mpi, functions, definitions)
         except NoWatch as error:
             return Watch(None, reason=str(error))
         folder.mkdir(parents=True, exist_ok=True)
@@ -312,7 +312,7 @@ class OpenMpiTuner(Tuner):
 
     def executed(self, folder: Path) -> Executed:
         # The first call on a communicator creates those of HAN.
-        return executed_in(folder, by_rank=False, rare=0.5 if self.hosts > 1 else 0)
+        return executed_algorithms(folder, by_rank=False, rare=0.5 if self.hosts > 1 else 0)
 
     def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
         names = _FUNCTIONS.get(

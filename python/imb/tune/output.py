@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from imb.experiments.launch_lines import warn_of_others
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.report.terminal import Screen, json_data, say
+from imb.report.terminal import Screen, say, write_json
 from imb.tune import text
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def print_result(archive: Archive, result: TuneResult, plan: Plan, settings: Tun
         document = text.tuning_json(
             result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify
         )
-        json_data(document)
+        write_json(document)
     else:
         say(text.headline(result, settings.margin, verify=verify))
         table = list(text.rows(result, every=settings.rows))
         if table:
             Screen().table(text.HEADINGS, table, right=text.RIGHT)
-        for line in text.screened(result):
+        for line in text.screened_lines(result):
             say(f"left out: {line}")
         for line in text.notes(result):
             say(f"note: {line}")

@@ -6,12 +6,12 @@ import re
 from datetime import datetime
 from typing import Any
 
-from imb.model.units import counted, size
+from imb.model.units import count_of, size
 from imb.report.marks import interval_text
-from imb.report.page import made_at, rendered
+from imb.report.page import creation_time, render_template
 from imb.tune.cells import DEFAULT
 from imb.tune.search import CellResult, TuneResult
-from imb.tune.text import headline, notes, screened
+from imb.tune.text import headline, notes, screened_lines
 
 _SHADES = ((1.5, "f3"), (1.2, "f2"), (1.0, "f1"))  # from which speedup on
 
@@ -28,7 +28,7 @@ def tuning_page(
     word, *more = re.split("[:,;] ", headline(result, margin, verify=verify), maxsplit=1)
     page: dict[str, Any] = {
         "title": f"Tuning of {mpi}",
-        "subtitle": f"session {session}; {counted(len(result.cells), 'cell')}",
+        "subtitle": f"session {session}; {count_of(len(result.cells), 'cell')}",
         "slug": slug,
         "mark": {"slower": "✗", "inconclusive": "?", "faster": "✓"}.get(slug, "="),
         "word": word,
@@ -38,18 +38,18 @@ def tuning_page(
         if result.switch
         else [],
         "caption": "What the file has in each cell, with the speedup over no file and its interval",
-        "columns": [f"{name}, {counted(ranks, 'rank')}" for name, ranks in groups],
+        "columns": [f"{name}, {count_of(ranks, 'rank')}" for name, ranks in groups],
         "rows": [
             {"title": size(length), "cells": [_cell(cells.get((*group, length))) for group in groups]}
             for length in lengths
         ],
         "legend": "Shaded: confirmed to be faster, from 1, 1.2 and 1.5 times on. An interval is at the level of the test of its cell."
         " In brackets: what was tried and not confirmed.",
-        "screened": list(screened(result)),
+        "screened": list(screened_lines(result)),
         "notes": list(notes(result)),
-        "made": made_at(now),
+        "made": creation_time(now),
     }
-    return rendered("tune.html.j2", page, {}, drawn=False, package="imb.tune")
+    return render_template("tune.html.j2", page, {}, drawn=False, package="imb.tune")
 
 
 def _cell(outcome: CellResult | None) -> dict[str, str] | None:

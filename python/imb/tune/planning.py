@@ -139,7 +139,7 @@ def new_plan(
     return msgspec.structs.replace(plan, seed=settings.seed, parts=settings.segments)
 
 
-def grown(plan: Plan, settings: TuneSettings, launches: Iterable[PlannedLaunch]) -> Plan:
+def grow_plan(plan: Plan, settings: TuneSettings, launches: Iterable[PlannedLaunch]) -> Plan:
     """The plan with these launches after those that it has. Raises ImbError where a launcher does not support one."""
     base = plan.variants[0]
     variants, items = list(plan.variants), list(plan.items)
@@ -173,14 +173,14 @@ def grown(plan: Plan, settings: TuneSettings, launches: Iterable[PlannedLaunch])
     return extended
 
 
-def checking(group: Group, settings: TuneSettings, lengths: Sequence[int] = ()) -> list[str]:
+def checking_arguments(group: Group, settings: TuneSettings, lengths: Sequence[int] = ()) -> list[str]:
     """IMB arguments of a launch that verifies data, at these lengths; none: at those that were asked for."""
     if lengths:
         return [*_measured([group.collective], group.ranks, lengths, settings), *CHECKED]
     return [group.collective, "-npmin", str(group.ranks), *CHECKED, *settings.arguments]
 
 
-def alternating(
+def alternating_arguments(
     group: Group, lengths: Sequence[int], variants: Path, count: int, settings: TuneSettings, longer: float
 ) -> list[str]:
     """IMB arguments of a launch in which so many variants alternate. `longer`: times the usual duration."""
@@ -189,7 +189,7 @@ def alternating(
     return [*words, "-precision", "1", "-budget", f"{seconds:.6g}"]
 
 
-def interleaved(
+def interleaved_arguments(
     collectives: Sequence[str],
     ranks: int,
     lengths: Sequence[int],

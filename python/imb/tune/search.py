@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from imb.compare.usual import split
+from imb.compare.dominant_state import split
 from imb.stats.arrays import LARGEST_LOG, Mask, Values
 from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import nanmedian
@@ -289,7 +289,7 @@ class Proof:
         share = LOOKS[self._look] / sum(LOOKS)
         clean = self._clean()
         level = self.level * share
-        now = judged(self._gains[clean], self.changed, self._margin, level, self._control[clean])
+        now = judge_cells(self._gains[clean], self.changed, self._margin, level, self._control[clean])
         self._last = now
         # What an earlier look has shown stays shown: each look has its share of the level.
         self.judged = [
@@ -357,7 +357,7 @@ class _Estimates(NamedTuple):
         return width
 
 
-def judged(
+def judge_cells(
     gains: Values, changed: Mask, margin: float, level: float, control: Values | None = None
 ) -> list[CellVerdict]:
     """Of each cell, from logarithms of its speedup, shape (pairs, cells). Tests are Holm's with weights: changed cells have half of the

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from imb.model.units import as_percent, counted, size
-from imb.report.marks import estimable, interval_text
+from imb.model.units import count_of, percent_text, size
+from imb.report.marks import interval_text, is_estimable
 from imb.tune.cells import DEFAULT
 from imb.tune.search import FAILED, FAMILY, CellResult, TuneResult
 
@@ -23,31 +23,31 @@ def headline(result: TuneResult, margin: float, *, verify: bool) -> str:
         return f"not decided: {result.stopped}"
     if result.failed and not (result.slower if verify else result.switch):
         why = f"{FAILED}: {next(iter(result.failed))}"
-        where = f" in {len(result.cells) - many} of {counted(len(result.cells), 'cell')}" if many else ""
+        where = f" in {len(result.cells) - many} of {count_of(len(result.cells), 'cell')}" if many else ""
         return f"not decided: {why}" if verify else f"not decided{where}: {why}; no file"
     if verify:
         return _verified(result)
     if not many:
         return "nothing measured; no file"
     if not any(each.tried != DEFAULT for each in decided):
-        return f"no algorithm is faster than the library's own choice by {as_percent(margin)} in any of {counted(many, 'cell')}: no file"
+        return f"no algorithm is faster than the library's own choice by {percent_text(margin)} in any of {count_of(many, 'cell')}: no file"
     if not changed or result.switch is None:
-        return f"no algorithm is confirmed to be faster than the library's own choice in any of {counted(many, 'cell')}: no file"
+        return f"no algorithm is confirmed to be faster than the library's own choice in any of {count_of(many, 'cell')}: no file"
     gains = [each.judged.speedup for each in changed if each.judged]
     least, most = f"{min(gains):.2f}x", f"{max(gains):.2f}x"
     return (
-        f"faster in {len(changed)} of {counted(many, 'cell')}, {least if least == most else f'{least} to {most}'}, confirmed by"
-        f" {counted(result.pairs, 'pair')} of fresh launches; probability that a changed cell is slower: at most {as_percent(FAMILY)}"
+        f"faster in {len(changed)} of {count_of(many, 'cell')}, {least if least == most else f'{least} to {most}'}, confirmed by"
+        f" {count_of(result.pairs, 'pair')} of fresh launches; probability that a changed cell is slower: at most {percent_text(FAMILY)}"
     )
 
 
 def _verified(result: TuneResult) -> str:
     slower = [each for each in result.cells if each.judged and each.judged.verdict == "slower"]
     unconfirmed = [each for each in result.changed() if not each.judged or each.judged.verdict != "confirmed"]
-    many = counted(len(result.changed()), "changed cell")
+    many = count_of(len(result.changed()), "changed cell")
     if slower or result.slower:
         return (
-            f"slower in {counted(len(slower), 'cell')} with the file: do not use it"
+            f"slower in {count_of(len(slower), 'cell')} with the file: do not use it"
             if slower
             else "algorithms of the file do not work: do not use it"
         )
@@ -100,34 +100,34 @@ def notes(result: TuneResult) -> Iterator[str]:
         unclear = (
             f"; {inconclusive} of them not shown to be as fast as without the file" if inconclusive else ""
         )
-        yield f"{counted(len(kept), 'cell')}: the library's own choice stays{unclear}"
+        yield f"{count_of(len(kept), 'cell')}: the library's own choice stays{unclear}"
     if any(each.tried != DEFAULT and each.judged is None for each in result.cells):
         yield "speedups in parentheses are estimates of the search, not proven"
     late = sum(each.judged is not None and each.judged.verdict == "no time" for each in result.cells)
     if late and result.switch:
-        yield f"{counted(late, 'cell')} not confirmed within the budget; a new session with a larger --budget may confirm {'it' if late == 1 else 'them'}"
+        yield f"{count_of(late, 'cell')} not confirmed within the budget; a new session with a larger --budget may confirm {'it' if late == 1 else 'them'}"
     for outcome in result.cells:
         if ": " in outcome.why:
             cell = outcome.cell
-            yield f"{cell.collective}, {counted(cell.ranks, 'rank')}, {size(cell.bytes)}: {outcome.why}"
+            yield f"{cell.collective}, {count_of(cell.ranks, 'rank')}, {size(cell.bytes)}: {outcome.why}"
     for why, many in result.failed.items() if result.switch else ():
-        yield f"{counted(many, 'cell')} not decided: {FAILED}: {why}"
+        yield f"{count_of(many, 'cell')} not decided: {FAILED}: {why}"
     for why, many in result.limited.items():
-        yield f"{counted(many, 'cell')} cannot be in a file: {why}"
+        yield f"{count_of(many, 'cell')} cannot be in a file: {why}"
     if result.acts and not result.unproven:
         yield f"proven that the file acts in the cells that it names and in no other: {result.acts}"
     if result.alike:
         same = "ranks execute the same functions without the file; only times show its effect"
-        yield f"{counted(result.alike, 'changed cell')}: {same}"
+        yield f"{count_of(result.alike, 'changed cell')}: {same}"
     if result.unproven:
         yield f"not proven that the file acts: {result.unproven}"
     yield from result.notes
 
 
-def screened(result: TuneResult) -> Iterator[str]:
+def screened_lines(result: TuneResult) -> Iterator[str]:
     """Candidates that are out, those of the same reason together."""
     for (collective, ranks, why), names in _group_by_reason(result).items():
-        yield f"{collective}, {counted(ranks, 'rank')}: {'; '.join(names)}: {why}"
+        yield f"{collective}, {count_of(ranks, 'rank')}: {'; '.join(names)}: {why}"
 
 
 def _group_by_reason(result: TuneResult) -> dict[tuple[str, int, str], list[str]]:
@@ -136,7 +136,7 @@ def _group_by_reason(result: TuneResult) -> dict[tuple[str, int, str], list[str]
         part = (
             ""
             if candidate.cells == candidate.of
-            else f" ({candidate.cells} of {counted(candidate.of, 'length')})"
+            else f" ({candidate.cells} of {count_of(candidate.of, 'length')})"
         )
         by_reason.setdefault((candidate.collective, candidate.ranks, candidate.why), []).append(
             f"{candidate.algorithm}{part}"
@@ -168,7 +168,7 @@ def tuning_json(result: TuneResult, margin: float, session: str, mpi: str, *, ve
                 "verdict": outcome.judged.verdict if outcome.judged else None,
                 "speedup": outcome.judged.speedup if outcome.judged else None,
                 "interval": [outcome.judged.low, outcome.judged.high]
-                if outcome.judged and estimable(outcome.judged.low, outcome.judged.high)
+                if outcome.judged and is_estimable(outcome.judged.low, outcome.judged.high)
                 else None,
                 "pairs": outcome.judged.pairs if outcome.judged else 0,
                 "why": outcome.why or None,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from imb.model.errors import ImbError
 from imb.model.text import now, one_line, shell_word
-from imb.mpi.installations import Installation, find, found_again, is_name
+from imb.mpi.installations import Installation, find, find_again, is_name
 from imb.runner import stored_sessions
 from imb.runner.session import settings_of
 from imb.store.durable import write_whole
@@ -38,7 +38,7 @@ def write_switch(folder: Path, lines: Iterable[str], mpi: Installation, session:
     write_whole(folder / SWITCH, text.encode())
 
 
-def proven_in(folder: Path) -> ProofRecord | None:
+def last_proof(folder: Path) -> ProofRecord | None:
     """The last proof of the files in a folder; None where there is none."""
     try:
         text = (folder / SWITCH).read_text(errors="replace")
@@ -50,7 +50,7 @@ def proven_in(folder: Path) -> ProofRecord | None:
 
 def prove_again(folder: Path, mpi: Installation, session: str) -> None:
     """Adds a line for this session, once. Raises OSError."""
-    before = proven_in(folder)
+    before = last_proof(folder)
     if before and before.session != session:
         text = (folder / SWITCH).read_text(errors="replace")
         write_whole(folder / SWITCH, f"{text.rstrip()}\n{_line(mpi, session)}\n".encode())
@@ -58,7 +58,7 @@ def prove_again(folder: Path, mpi: Installation, session: str) -> None:
 
 def difference(folder: Path, mpi: Installation) -> str | None:
     """How this MPI differs from the one with which the files were proven, or None if it is the same, or that is not known."""
-    before = proven_in(folder)
+    before = last_proof(folder)
     if before is None:
         return None
     if before.version != one_line(mpi.version):
@@ -69,7 +69,7 @@ def difference(folder: Path, mpi: Installation) -> str | None:
     return None
 
 
-def outdated(archive: Archive) -> Iterator[str]:
+def outdated_lines(archive: Archive) -> Iterator[str]:
     """Files of this user's sessions that were proven with another version or build of their MPI than there is now, and the command that
     confirms them again. Starts the launcher of no other MPI."""
     newest: dict[str, tuple[TuneSettings, Installation]] = {}
@@ -80,12 +80,12 @@ def outdated(archive: Archive) -> Iterator[str]:
             continue  # of another version
         newest[settings.verify or settings.output] = settings, plan.variants[0].mpi
     for folder, (settings, before) in newest.items():
-        if proven_in(Path(folder)) is None:
+        if last_proof(Path(folder)) is None:
             continue
         try:
             # A folder or a wrapper may be a link that leads to another version now; a name would need a search of all MPIs.
             is_path = settings.mpi is not None and not is_name(settings.mpi)
-            mpi = find(settings.mpi) if is_path else found_again(before)
+            mpi = find(settings.mpi) if is_path else find_again(before)
         except ImbError:
             continue  # its module is not loaded, or it was removed
         if mpi.flavor == before.flavor and (why := difference(Path(folder), mpi)):

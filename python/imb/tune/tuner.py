@@ -271,7 +271,7 @@ def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
             yield from (Cell(words[0], int(words[1]), int(length)) for length in words[2:])
 
 
-def measured_in(path: Path, lines: Iterable[str]) -> list[Cell]:
+def measured_cells(path: Path, lines: Iterable[str]) -> list[Cell]:
     """The cells in these lines of a file. Raises ImbError where there are none."""
     measured = list(cells_in(lines))
     if not measured:

@@ -81,7 +81,9 @@ def symbols(library: Path) -> dict[str, bool]:
     return defined
 
 
-def compiled(mpi: Installation, functions: Sequence[LibraryFunction], definitions: Sequence[str]) -> Path:
+def compile_library(
+    mpi: Installation, functions: Sequence[LibraryFunction], definitions: Sequence[str]
+) -> Path:
     """The library for this MPI, in the user's cache. Raises NoWatch."""
     source = Path(__file__).with_name("watch.c")
     lines = [
@@ -115,7 +117,7 @@ def compiled(mpi: Installation, functions: Sequence[LibraryFunction], definition
     raise NoWatch(f"no C compiler builds the library that would watch: {error}")
 
 
-def executed_in(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, frozenset[str]]:
+def executed_algorithms(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, frozenset[str]]:
     """What ranks wrote, calls in place left out. `by_rank`: what ranks execute differs in the same algorithm. `rare`: what was
     executed in fewer calls, as a share of one rank's part of all calls, is left out: it made connections or communicators. Raises ImbError where the report of a rank is
     missing or truncated."""

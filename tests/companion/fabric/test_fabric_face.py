@@ -23,15 +23,15 @@ from imb.fabric.drain import drain_of
 from imb.fabric.pair_records import read_pairs
 from imb.fabric.topology_text import parse_topology
 from imb.model.errors import ImbError
-from imb.model.hostlist import expanded
+from imb.model.hostlist import expand_hosts
 from imb.store.store import Archive
 
 
 def test_host_lists() -> None:
-    assert expanded("node[001-003,7],login1") == ["node001", "node002", "node003", "node7", "login1"]
+    assert expand_hosts("node[001-003,7],login1") == ["node001", "node002", "node003", "node7", "login1"]
     for wrong in ("n[1-", "n[3-1]", "n]x", "n[1-99999999999]"):
         with pytest.raises(ImbError):
-            expanded(wrong)
+            expand_hosts(wrong)
 
 
 def test_slurm_topology() -> None:

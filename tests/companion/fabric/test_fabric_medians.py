@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from imb.stats.medians import group_by_index, median, numbered, table_by_index
+from imb.stats.medians import group_by_index, median, number_keys, table_by_index
 
 SHAPES = {
     "long tails": lambda random, n: random.standard_t(2, n),
@@ -31,7 +31,7 @@ def test_medians_and_quantiles_are_exact(shape: str, count: int) -> None:
 @given(st.lists(st.integers(0, 30), min_size=1), st.integers(31, 20_000))
 @settings(deadline=None)
 def test_keys_are_numbered_in_their_order(keys: list[int], size: int) -> None:
-    each, at = numbered(np.array(keys), size)
+    each, at = number_keys(np.array(keys), size)
     assert each.tolist() == sorted(set(keys)) and each[at].tolist() == keys
 
 

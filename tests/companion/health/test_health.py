@@ -145,7 +145,7 @@ def test_the_component_of_sessions_is_built(site: Site, monkeypatch: pytest.Monk
     folder.mkdir(parents=True)
     (folder / "IMB-RMA").touch()
     built = Mock(return_value=mpi / "bin")
-    monkeypatch.setattr("imb.cli.launching.built", built)
+    monkeypatch.setattr("imb.cli.launching.build_programs", built)
     said = site("--learn", "--mpi", mpi, "--np", "2", times=[1] * 4)
     assert said.code == 0 and "session 1 of 50" in said.out, said
     assert built.call_args.args[2] == ["MPI1"]
@@ -280,8 +280,8 @@ def test_a_check_out_of_time_is_continued_by_the_next(site: Site, monkeypatch: p
     assert (said.code, site.launches) == (0, 0)
     assert said.out.startswith("inconclusive: ") and "time is up: a launch takes 1.2 s" in said.out
     assert site("--within", "1", "--strict").code == 11
-    measured = checks.measured
-    monkeypatch.setattr(checks, "measured", lambda *words: measured(*words)._replace(seconds=9.9))
+    measured = checks.measure
+    monkeypatch.setattr(checks, "measure", lambda *words: measured(*words)._replace(seconds=9.9))
     said = site(times=[2] * 4)
     assert site.launches == 1 and "beyond the limit in 1 of 4 launches; the next check continues" in said.out
     assert "suspect" in site.kept()["watched"]["PingPong 8 bytes"]  # still
@@ -431,7 +431,9 @@ def test_variables_of_other_mpis_are_no_conditions(
         site.edit(learned_with_it)
         site.run_is(environment=both)
         kept = checks.load_kept(site.file)
-        assert kept is not None and checks.read_by(kept.mpi, {"UCX_TLS": "", name: ""}).keys() == {
+        assert kept is not None and checks.transport_variables(
+            kept.mpi, {"UCX_TLS": "", name: ""}
+        ).keys() == {
             "UCX_TLS",
             *({name} & {*read}),
         }
@@ -474,13 +476,13 @@ def test_a_file_that_changes_during_a_check_is_left_alone(
 ) -> None:
     """Who removes it, as after an update of the MPI, does not get its old sessions back."""
     site.learn()
-    measured = checks.measured
+    measured = checks.measure
 
     def remove(*words: Any) -> checks.HealthLaunch:
         site.file.unlink(missing_ok=True)
         return measured(*words)
 
-    monkeypatch.setattr(checks, "measured", remove)
+    monkeypatch.setattr(checks, "measure", remove)
     said = site("--strict", times=[1])
     assert said.code == 2 and "was changed or removed meanwhile" in said.err
     assert not site.file.exists()
@@ -534,7 +536,7 @@ def test_files_that_are_not_usable(site: Site) -> None:
 def test_an_error_of_imb_is_no_bad_host(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A traceback exits with 1, and so do some errors of other commands."""
     site.learn()
-    monkeypatch.setattr(checks, "measured", Mock(side_effect=ImbError("no build", status=1)))
+    monkeypatch.setattr(checks, "measure", Mock(side_effect=ImbError("no build", status=1)))
     said = site()
     assert (said.code, said.err) == (0, "imb: no build\n")
     assert site("--strict").code == 3
@@ -646,7 +648,7 @@ def test_a_launcher_that_hangs_after_its_records_ends_in_time(
     monkeypatch.setattr(checks, "GRACE", 0.1)
     kept = checks.load_kept(site.file)
     assert kept is not None
-    assert 0.5 < checks.measured(kept, 0.5).seconds < 3
+    assert 0.5 < checks.measure(kept, 0.5).seconds < 3
 
 
 @pytest.mark.alone

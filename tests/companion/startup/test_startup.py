@@ -14,7 +14,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.test_run import with_
 from imb.model.records import End, Rank, Record, Result, Run, Startup, write
-from imb.startup.planning import doubling
+from imb.startup.planning import doubling_counts
 from imb.startup.times import Times, summary_of, times_of
 from imb.store.store import Archive
 
@@ -170,9 +170,9 @@ def test_usage_errors(imb: Imb, fake: list[object], words: list[str], says: str)
 
 
 def test_numbers_of_ranks() -> None:
-    assert doubling(1) == [1]
-    assert doubling(8) == [1, 2, 4, 8]
-    assert doubling(6) == [1, 2, 4, 6]
+    assert doubling_counts(1) == [1]
+    assert doubling_counts(8) == [1, 2, 4, 8]
+    assert doubling_counts(6) == [1, 2, 4, 6]
 
 
 def times(began: float, ended: float) -> Times | None:

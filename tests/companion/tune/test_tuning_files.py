@@ -21,7 +21,7 @@ from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.mpich import COMPOSITIONS, GENERIC, PARAMETERS, MpichTuner
 from imb.tune.openmpi import OpenMpiTuner
 from imb.tune.tuner import ActingProof, Executed, Tuner, proof, tuner_of
-from imb.tune.watch_library import compiled
+from imb.tune.watch_library import compile_library
 
 pytestmark = pytest.mark.needs_mpi
 
@@ -587,7 +587,7 @@ def test_watches_are_compiled_once(tmp_path: Path) -> None:
         assert first
         assert second
         assert first.environment["LD_PRELOAD"] == second.environment["LD_PRELOAD"]
-    assert compiled(installation(mpi_with("mpich")), (), ["-DWATCH_SENDS"]).exists()
+    assert compile_library(installation(mpi_with("mpich")), (), ["-DWATCH_SENDS"]).exists()
 
 
 def test_old_mpich_says_what_it_lacks() -> None:

@@ -24,7 +24,7 @@ from imb.tune.tuner import (
     ranges,
     tuner_of,
 )
-from imb.tune.watch_library import executed_in, symbols
+from imb.tune.watch_library import executed_algorithms, symbols
 
 RING = Algorithm("ring", 4)
 BRUCK = Algorithm("bruck", 2)
@@ -368,7 +368,7 @@ def test_proof_compares_each_cell() -> None:
 def test_reports_of_ranks_that_are_not_whole(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "host-1").write_text(text)
     with pytest.raises(ImbError, match=reason):
-        executed_in(tmp_path, by_rank=False)
+        executed_algorithms(tmp_path, by_rank=False)
 
 
 def test_reports_of_ranks_are_read_together(tmp_path: Path) -> None:
@@ -377,18 +377,18 @@ def test_reports_of_ranks_are_read_together(tmp_path: Path) -> None:
     for rank in (0, 1):
         (tmp_path / f"host-{rank}").write_text(head.format(rank) + rows)
     cell = Cell("Allreduce", 2, 8)
-    assert executed_in(tmp_path, by_rank=False) == {
+    assert executed_algorithms(tmp_path, by_rank=False) == {
         cell: frozenset({"ring", "doubling"})
     }  # in place: left out
-    assert executed_in(tmp_path, by_rank=False, rare=0.5) == {cell: frozenset({"ring"})}
-    assert executed_in(tmp_path, by_rank=True, rare=0.5) == {
+    assert executed_algorithms(tmp_path, by_rank=False, rare=0.5) == {cell: frozenset({"ring"})}
+    assert executed_algorithms(tmp_path, by_rank=True, rare=0.5) == {
         cell: frozenset({"rank 0: ring", "rank 1: ring"})
     }
 
 
 def test_no_reports(tmp_path: Path) -> None:
     with pytest.raises(ImbError, match="0 of all ranks"):
-        executed_in(tmp_path / "none", by_rank=False)
+        executed_algorithms(tmp_path / "none", by_rank=False)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from imb.fabric.judging.sweep import Endpoint
 from imb.fabric.judging.topology import Topology
 from imb.stats.arrays import Indices, Mask, Values
-from imb.stats.medians import median, middles, numbered, robust_deviation
+from imb.stats.medians import median, middles, number_keys, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
 
 FEWEST = 3  # pairs of a class
@@ -42,7 +42,7 @@ def distances(
     unknown = (leaf[a] < 0) | (leaf[b] < 0)
     hops = np.where(unknown, -1, topology.hops[leaf[a], leaf[b]].astype(np.int64))
     hops[same] = 0
-    values, classes = numbered(hops + 1, int(hops.max(initial=0)) + 2)
+    values, classes = number_keys(hops + 1, int(hops.max(initial=0)) + 2)
     labels = {0: "unknown distance", 1: "in a host", 2: "1 switch"}
     return _compact(
         classes, tuple(labels.get(distance, f"{distance - 1} switches") for distance in values.tolist())
@@ -135,7 +135,7 @@ def _compact(classes: Indices, names: Sequence[str], fewest: int = 1) -> Classes
     """The classes without empty ones; a class with fewer pairs than `fewest` becomes part of the largest one."""
     pair_counts = np.bincount(classes, minlength=len(names))
     largest = int(np.argmax(pair_counts)) if len(pair_counts) else 0
-    used, classes = numbered(np.where(pair_counts[classes] < fewest, largest, classes), len(names))
+    used, classes = number_keys(np.where(pair_counts[classes] < fewest, largest, classes), len(names))
     return Classes(classes, tuple(names[index] for index in used.tolist()))
 
 

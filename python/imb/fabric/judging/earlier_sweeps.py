@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from imb.fabric.judging.sweep import Sweep
-from imb.model.units import counted, size
+from imb.model.units import count_of, size
 
 RATIO_OF_ONE = 1e-6  # seconds that stand for a ratio of 1 in a sweep of ratios
 
@@ -39,7 +39,7 @@ def divide_by_past(
         count = np.int64(len(sweep.endpoints))
         if lost := len(np.unique(sweep.a[~has_past] * count + sweep.b[~has_past])):
             notes.append(
-                f"{sweep.benchmark} {size(sweep.bytes)}: {counted(lost, 'pair')} not in {name}; left out"
+                f"{sweep.benchmark} {size(sweep.bytes)}: {count_of(lost, 'pair')} not in {name}; left out"
             )
         change = float(np.nanmedian(ratios[has_past]))
         largest = max(largest, change)

@@ -27,20 +27,25 @@ from imb.fabric.judging.components import FEWEST, Components, components_of
 from imb.fabric.judging.judge import (
     RANK,
     RetestResult,
-    alike,
     asymmetric_pairs,
     common_share,
     confirm,
     confirm_pairs,
-    detectable,
+    detectable_effect_of,
     halves,
     screen,
     significance,
+    similar_components,
     slow_pairs,
     tail_probability,
 )
 from imb.fabric.judging.launch_levels import level_launches
-from imb.fabric.judging.pairs import silent_endpoints, silent_together, unanswered, unanswered_pairs
+from imb.fabric.judging.pairs import (
+    mutually_silent_pairs,
+    silent_endpoints,
+    unanswered_pairs,
+    unknown_silence_reason,
+)
 from imb.fabric.judging.sensitivity import MISSED, remedy
 from imb.fabric.judging.sweep import Sweep
 from imb.fabric.judging.sweep_parts import Fit, SweepLayout, SweepPart, bounded_mean
@@ -55,10 +60,10 @@ from imb.fabric.judging.verdict import (
     Suspect,
     Verdict,
 )
-from imb.model.units import as_percent, counted, size
+from imb.model.units import count_of, percent_text, size
 from imb.stats.arrays import Indices, Mask, Numbers, Values
 from imb.stats.error_rates import ANY_FALSE
-from imb.stats.medians import median, middles, numbered
+from imb.stats.medians import median, middles, number_keys
 
 FEWEST_ENDPOINTS = 4
 _UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
@@ -97,7 +102,7 @@ def judge_sweeps(
     )
     notes = list(dict.fromkeys(note for each in sizes for note in each.notes))
     together = tuple(
-        dict.fromkeys(pair for each in sizes for pair in silent_together(each.sweep, each.silent))
+        dict.fromkeys(pair for each in sizes for pair in mutually_silent_pairs(each.sweep, each.silent))
     )
     state: State = "healthy"
     asymmetric = tuple(pair for each in sizes for pair in each.asymmetric)
@@ -123,7 +128,7 @@ def _layout(sweep: Sweep, topology: Topology | None, before: SweepLayout | None)
     """The layout of a sweep. It has the components of the sweep before, if that has the same pairs."""
     count = len(sweep.endpoints)
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
-    codes, at = numbered(sweep.pair_codes()[good], count * count)
+    codes, at = number_keys(sweep.pair_codes()[good], count * count)
     key = np.zeros(len(good), dtype=np.int64)
     key[good] = at
     a, b = (codes // count).astype(np.int32), (codes % count).astype(np.int32)
@@ -155,7 +160,7 @@ class _Size:
         self.least = float(np.log1p(least_effect))
         self.name = f"{sweep.benchmark} {size(sweep.bytes)}"
         self.silent = silent_endpoints(sweep)
-        self.lost = unanswered(sweep)
+        self.lost = unknown_silence_reason(sweep)
         self.notes: list[str] = [self.lost] if self.lost else []
         self.suspects: list[Suspect] = self._failed()
         self.asymmetric: list[AsymmetricPair] = []
@@ -167,7 +172,7 @@ class _Size:
         if count - len(self.silent) < FEWEST_ENDPOINTS or len(layout.a) < FEWEST_ENDPOINTS:
             self.unsure = True
             self.notes[:] = self.notes or [
-                f"{count - len(self.silent)} endpoints with {counted(len(layout.a), 'pair')}: "
+                f"{count - len(self.silent)} endpoints with {count_of(len(layout.a), 'pair')}: "
                 f"{FEWEST_ENDPOINTS} endpoints or more are required to separate hosts from links"
             ]
             self.result = SizeResult(
@@ -238,7 +243,7 @@ class _Size:
         self.layout = replace(layout, of=self.classes.of)
         groups = np.bincount(label[label >= 0])
         if groups.min() > 1:
-            self.notes.append(f"{self.name}: {counted(len(groups), 'group')} of endpoints by their times")
+            self.notes.append(f"{self.name}: {count_of(len(groups), 'group')} of endpoints by their times")
         return True
 
     def _find_populations(self) -> bool:
@@ -255,7 +260,7 @@ class _Size:
         slower = float(np.expm1(by))
         self._add_population(np.flatnonzero(slow).tolist(), slower)
         self.notes.append(
-            f"{self.name}: two groups of endpoints; the pairs of {int(slow.sum())} of {count} take {as_percent(slower, 1)} longer per endpoint"
+            f"{self.name}: two groups of endpoints; the pairs of {int(slow.sum())} of {count} take {percent_text(slower, 1)} longer per endpoint"
         )
         return True
 
@@ -314,7 +319,7 @@ class _Size:
         self._add_population(group, slower, unsure=several)
         self.notes.insert(  # an inconclusive verdict has its first note as reason
             0,
-            f"{self.name}: {counted(len(group), 'endpoint')} stand apart: near each other, and {as_percent(slower, 1)} longer to all others: "
+            f"{self.name}: {count_of(len(group), 'endpoint')} stand apart: near each other, and {percent_text(slower, 1)} longer to all others: "
             "another switch, or a slow uplink; give the switches (--topology), or compare with --baseline",
         )
 
@@ -348,7 +353,7 @@ class _Size:
         effect, error = self.final.effect(at), self.final.error(at)
         p = 1.0 if result is None else result.p_value
         confirmed = result is not None and result.again and p <= self.level and effect >= self.least
-        others = [self.all_passes.each[other].name for other in alike(self.final, at)]
+        others = [self.all_passes.each[other].name for other in similar_components(self.final, at)]
         kind, name, advice, separable = component.kind, component.name, "", True
         cables: list[str] = []
         if not component.way or confirmed:
@@ -535,7 +540,7 @@ class _Size:
         )
         self.unsure |= share > _SEVERAL
         self.notes.append(
-            f"{self.name}: {as_percent(share)} of pairs take {as_percent(longer, 1)} longer, "
+            f"{self.name}: {percent_text(share)} of pairs take {percent_text(longer, 1)} longer, "
             "and no host or link explains them; routes or contention may: measure with --serial"
         )
 
@@ -560,11 +565,11 @@ class _Size:
     def _judge_sensitivity(self) -> None:
         sweep, layout = self.sweep, self.layout
         effects = endpoint_effects(self.final, self.all_passes.there)
-        hosts, widened = detectable(self.whole, self.least, "host", 0.5)
+        hosts, widened = detectable_effect_of(self.whole, self.least, "host", 0.5)
         links = [component for component in layout.components.each if component.kind == "link"]
         of_links = 0.0
         if links:
-            of_links, wider = detectable(self.whole, self.least, "link", _FEW)
+            of_links, wider = detectable_effect_of(self.whole, self.least, "link", _FEW)
             of_links = 0.0 if wider > 2.0 else of_links
         wanted = float(np.log1p(MISSED * float(np.expm1(self.least))))
         met = np.bincount(np.concatenate([layout.a, layout.b]))
@@ -580,7 +585,7 @@ class _Size:
         elif (far_off := np.flatnonzero(np.delete(np.nan_to_num(effects), judged) > 2 * wanted)).size:
             self.unsure = True
             self.notes.append(
-                f"{self.name}: {counted(len(far_off), 'endpoint')} slower by more than {as_percent(float(np.expm1(2 * wanted)))}, "
+                f"{self.name}: {count_of(len(far_off), 'endpoint')} slower by more than {percent_text(float(np.expm1(2 * wanted)))}, "
                 "though not beyond what endpoints differ by; measure again"
             )
         named = tuple(

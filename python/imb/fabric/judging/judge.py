@@ -92,7 +92,7 @@ def _grown(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fi
             if not np.isfinite(over[component]):
                 continue
             slow = fit.effect(component) >= _NEAR * least and (
-                over[component] > 1 or significant(Fit(part, (*chosen, component)), component, least)
+                over[component] > 1 or is_significant(Fit(part, (*chosen, component)), component, least)
             )
             if slow and (more := fit.explained(component)) > gain:
                 best, gain = component, more
@@ -104,7 +104,7 @@ def _grown(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fi
         weak = [
             component
             for component in chosen
-            if not significant(fit, component, least)
+            if not is_significant(fit, component, least)
             or np.count_nonzero(fit.covered[part.members(component)] == 1) < FEWEST
         ]
         if not weak:
@@ -122,7 +122,7 @@ def limits_of(fit: Fit) -> dict[int, float]:
     }
 
 
-def significant(fit: Fit, component: int, least: float) -> bool:
+def is_significant(fit: Fit, component: int, least: float) -> bool:
     """Whether a slow component is significant and large enough by itself."""
     return (
         significance(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
@@ -153,11 +153,11 @@ def confirm(
         p = float(stdtr(freedom, -significance(fit, component))) * len(shared)
         slower = scores[controls] / factor >= score
         again = not slower.any() and fit.mean(component) >= _NEAR * least
-        results[component] = RetestResult(min(1.0, p), again and significant(earlier, component, least))
+        results[component] = RetestResult(min(1.0, p), again and is_significant(earlier, component, least))
     return results
 
 
-def alike(fit: Fit, component: int) -> list[int]:
+def similar_components(fit: Fit, component: int) -> list[int]:
     """Other components that explain its pairs about as well: nearly the same ones."""
     without = Fit(fit.part, tuple(other for other in fit.chosen if other != component), fit)
     explained = without.explained(component)
@@ -280,7 +280,7 @@ def _both(values: Values, fit: Fit) -> Values:
     return np.where(np.minimum(values[:pairs], values[pairs:]) >= mean / 3, mean, np.minimum(mean, 0.0))
 
 
-def detectable(fit: Fit, least: float, kind: str, share: float) -> tuple[float, float]:
+def detectable_effect_of(fit: Fit, least: float, kind: str, share: float) -> tuple[float, float]:
     """The effect that the screen finds in 99 of 100 sweeps, of a component that has as many pairs as the `share` quantile of its kind; and the factor by which
     components of its kind vary more than their pairs explain."""
     each, part = fit.part.each, fit.part

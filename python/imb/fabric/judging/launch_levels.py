@@ -13,7 +13,7 @@ from imb.fabric.judging.classes import FEWEST, distances
 from imb.fabric.judging.sweep import Sweep
 from imb.fabric.judging.topology import Topology
 from imb.stats.arrays import Indices, Mask, Values
-from imb.stats.medians import median, numbered, table_by_index
+from imb.stats.medians import median, number_keys, table_by_index
 
 
 def level_launches(sweep: Sweep, topology: Topology | None) -> Sweep:
@@ -26,7 +26,7 @@ def level_launches(sweep: Sweep, topology: Topology | None) -> Sweep:
     if len(numbers) < 2 or not good.any():
         return sweep
     count = len(sweep.endpoints)
-    codes, at = numbered(sweep.pair_codes()[good], count * count)
+    codes, at = number_keys(sweep.pair_codes()[good], count * count)
     a, b = codes // count, codes % count
     classes, _ = distances(sweep.endpoints, a, b, topology)
     logs, launch = np.log(sweep.seconds[good]), np.asarray(sweep.launches)[good]
@@ -96,6 +96,6 @@ def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
 
 def _medians(at: Indices, values: Values) -> tuple[Indices, Values]:
     """Each index that occurs, and the lower median of its values."""
-    indices, places = numbered(at, int(at.max(initial=-1)) + 1)
+    indices, places = number_keys(at, int(at.max(initial=-1)) + 1)
     table, counts = table_by_index(places, len(indices), values)
     return indices, np.sort(table, axis=0)[(counts - 1) // 2, np.arange(len(indices))]

@@ -20,7 +20,7 @@ def endpoints_of(launches: Sequence[PairLaunch], earlier: Sequence[Endpoint] = (
     """The endpoints of all launches, each once: host and place identify it. `earlier` ones keep their indices."""
     by_name = {(endpoint.host, endpoint.place): endpoint for endpoint in earlier}
     for launch in launches:
-        for host, place in named(launch.run):
+        for host, place in endpoint_names(launch.run):
             by_name.setdefault((host, place), Endpoint(len(by_name), host, place))
     return tuple(by_name.values())
 
@@ -29,7 +29,9 @@ def sweeps_of(launches: Sequence[PairLaunch], endpoints: tuple[Endpoint, ...]) -
     """A sweep for each benchmark and size, of all launches together. Passes and rounds of later launches continue the numbers of earlier ones.
     Empty where no pair was measured. Raises ImbError where launches of one benchmark and size have different loads."""
     index = {(endpoint.host, endpoint.place): endpoint.index for endpoint in endpoints}
-    tables = [np.array([index[name] for name in named(launch.run)], dtype=np.int32) for launch in launches]
+    tables = [
+        np.array([index[name] for name in endpoint_names(launch.run)], dtype=np.int32) for launch in launches
+    ]
     keys = {
         (name, int(length))
         for launch in launches
@@ -116,7 +118,7 @@ def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
         )
 
 
-def named(run: Run) -> list[tuple[str, str]]:
+def endpoint_names(run: Run) -> list[tuple[str, str]]:
     """Host and place of each endpoint; the place is empty where a host has one endpoint."""
     endpoints = run.endpoints or []
     kind = run.option("endpoint", str) or "rank"

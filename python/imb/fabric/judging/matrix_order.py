@@ -9,7 +9,7 @@ import numpy as np
 
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import Topology
-from imb.model.text import natural
+from imb.model.text import natural_key
 from imb.stats.arrays import Values
 
 _MEASURED = 0.5  # share of all pairs from which clustering has enough to go by
@@ -42,7 +42,7 @@ def matrix(sweep: Sweep) -> Values:
 
 def order_of(endpoints: Sequence[Endpoint], times: Values, topology: Topology | None) -> Order:
     """`times` is a matrix of any one sweep."""
-    by_name = sorted(range(len(endpoints)), key=lambda index: natural(endpoints[index].name))
+    by_name = sorted(range(len(endpoints)), key=lambda index: natural_key(endpoints[index].name))
     if topology is not None and topology.leaves:
         leaf_of = {host: topology.leaves[topology.leaf[i]] for i, host in enumerate(topology.hosts)}
         place = {name: i for i, name in enumerate(_leaves(topology))}
@@ -63,7 +63,7 @@ def _leaves(topology: Topology) -> list[str]:
     count = len(topology.leaves)
     apart = topology.hops[~np.eye(count, dtype=bool)]
     if count < 3 or apart.min() == apart.max():
-        return sorted(topology.leaves, key=natural)
+        return sorted(topology.leaves, key=natural_key)
     return [topology.leaves[index] for index in _clustered(topology.hops.astype(np.float64))]
 
 

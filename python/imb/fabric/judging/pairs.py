@@ -24,7 +24,7 @@ def unanswered_pairs(sweep: Sweep) -> list[tuple[int, int]]:
     if np.isnan(sweep.seconds).any():
         last = _last_of(codes)
         failed = np.union1d(failed, codes[last[np.isnan(sweep.seconds[last])]])
-        failed = failed[:0] if unanswered(sweep) else failed
+        failed = failed[:0] if unknown_silence_reason(sweep) else failed
     return [divmod(code, count) for code in failed.tolist()]
 
 
@@ -38,7 +38,7 @@ def _last_of(key: Indices) -> Indices:
 def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
     """Endpoints of which more than half of the pairs did not answer when they last met; those with most failures first, whose
     pairs then count for no other endpoint. None where it is not known which are at fault (unanswered)."""
-    if not np.isnan(sweep.seconds).any() or unanswered(sweep):
+    if not np.isnan(sweep.seconds).any() or unknown_silence_reason(sweep):
         return ()
     count = len(sweep.endpoints)
     answered, failed = _last_meetings(sweep)
@@ -63,7 +63,7 @@ def _last_meetings(sweep: Sweep) -> tuple[Numbers, Numbers]:
     return ends[answers], ends[~answers]
 
 
-def unanswered(sweep: Sweep) -> str:
+def unknown_silence_reason(sweep: Sweep) -> str:
     """Why it is not known which endpoints do not answer, and what to check: several pairs failed when they last met, and no endpoint, or fewer
     than FEWEST_ANSWERING and at most half of them, answered any other. Then the cause may be the network or the launch. "": it is known."""
     if not np.isnan(sweep.seconds).any():
@@ -97,7 +97,7 @@ def cause_of(sweeps: Sequence[Sweep], endpoint: int) -> str:
     return cause
 
 
-def silent_together(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]]:
+def mutually_silent_pairs(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]]:
     """Of silent endpoints, those whose first failure is an exchange with each other: one of the two may only have waited."""
     failed = np.flatnonzero(np.isnan(sweep.seconds))
     first: dict[int, int] = {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from imb.model.units import as_percent
+from imb.model.units import percent_text
 
 DIFFERENT = 2.0  # times what their pairs explain: endpoints that vary so much differ by nature, whatever the number of passes
 # Of what is wanted: what a sweep detects is an estimate, and less where several components are slow.
@@ -17,7 +17,7 @@ _MOST_PASSES = 1000
 LACKING = "the topology file lacks hosts, so the distances of their pairs are unknown: add them"
 
 
-def lack_hosts(classes: Sequence[str]) -> bool:
+def lacks_hosts(classes: Sequence[str]) -> bool:
     """Whether a class of pairs is that of unknown distances."""
     return any(name.startswith("unknown distance") for name in classes)
 
@@ -47,14 +47,12 @@ def remedy(
         return "a host may be missed however slow it is; measure more pairs"
     if detectable > HUGE:
         return "far too noisy; measure on an idle fabric"
-    head = f"a host slower by less than {as_percent(float(np.expm1(detectable)), 1)} may be missed"
-    if lack_hosts(classes):
+    head = f"a host slower by less than {percent_text(float(np.expm1(detectable)), 1)} may be missed"
+    if lacks_hosts(classes):
         return f"{head}; {LACKING}"
     if widened > DIFFERENT:
         return f"{head}; more passes do not help, as endpoints differ by more than the noise of their pairs"
     if why := passes_advice(passes, detectable, wanted, whole=whole):
         return f"{head}; {why}"
     needed = passes * times_as_much(detectable, wanted)
-    return (
-        f"{head}; for {as_percent(float(np.expm1(wanted)))} it would need about {np.ceil(needed):.0f} passes"
-    )
+    return f"{head}; for {percent_text(float(np.expm1(wanted)))} it would need about {np.ceil(needed):.0f} passes"

@@ -18,7 +18,7 @@ from imb.fabric.judging.inference import FEWEST_ENDPOINTS
 from imb.fabric.judging.round_plans import Circle, Round, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.judging.sensitivity import DIFFERENT, times_as_much
 from imb.fabric.judging.verdict import Verdict
-from imb.model.units import as_percent
+from imb.model.units import percent_text
 
 FIRST = 4  # passes, two of each direction
 CONFIRMING = 3  # of each direction: of two, the lower median is the smaller one, which noise decides
@@ -162,5 +162,5 @@ def next_step_after_quick(verdict: Verdict, n: int, wanted: float, most: int) ->
             )
     needed_passes = max(math.ceil(max(passes)), 1)
     if needed_passes <= most:
-        return f"{note} with --passes {needed_passes} or more, for hosts slower by {as_percent(wanted)}"
-    return f"{note} on an idle fabric; a host slower by {as_percent(wanted)} would need more than {most:,} passes"
+        return f"{note} with --passes {needed_passes} or more, for hosts slower by {percent_text(wanted)}"
+    return f"{note} on an idle fabric; a host slower by {percent_text(wanted)} would need more than {most:,} passes"

@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import IO
 
 from imb.model.errors import ImbError
-from imb.mpi import masked
+from imb.mpi import secret_filter
 
 _GRACE = 2.0  # seconds after the launch in which the last text may come: a stray process may keep a pipe open
 
 
-def private(path: Path, mode: str = "wb") -> IO[bytes]:
+def open_private(path: Path, mode: str = "wb") -> IO[bytes]:
     """A new file that only its owner may read. Raises OSError."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 @contextlib.contextmanager
-def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Iterator[Sequence[IO[bytes]]]:
+def open_filtered(paths: Sequence[Path], values: Collection[str], mask: str) -> Iterator[Sequence[IO[bytes]]]:
     """For each path a file for what a program prints, to be closed as soon as the program has it. The paths have all of it, but
     for the values, when this context ends. Raises OSError, ImbError."""
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(private(path)) for path in paths]
+        files = [stack.enter_context(open_private(path)) for path in paths]
         if not values:
             yield files
             return
@@ -37,7 +37,7 @@ def printed_to(paths: Sequence[Path], values: Collection[str], mask: str) -> Ite
         pipe_inputs = [stack.enter_context(os.fdopen(write, "wb", 0)) for _, write in pipes]
         numbers = [(end.fileno(), file.fileno()) for end, file in zip(ends, files, strict=True)]
         masker = subprocess.Popen(
-            [sys.executable, "-I", "-S", masked.__file__, *(f"{a}:{b}" for a, b in numbers)],
+            [sys.executable, "-I", "-S", secret_filter.__file__, *(f"{a}:{b}" for a, b in numbers)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[number for pair in numbers for number in pair],

@@ -1,4 +1,4 @@
-"""The process between a program and the files of what it prints, which takes out secret values: see imb.mpi.masking.
+"""The process between a program and the files of what it prints, which takes out secret values: see imb.mpi.filtered_files.
 
 Run as a program, by its path, it imports nothing of `imb`, and little else: it is to be ready in some ten milliseconds.
 """
@@ -74,14 +74,14 @@ def pass_on(pairs: Sequence[tuple[int, int]], values: Collection[bytes], mask: b
                 failed = error.errno or errno.EIO
 
     def take(read: int) -> bool:
-        masked, write = texts[read]
+        filtered, write = texts[read]
         piece = os.read(read, _CHUNK)
-        put(write, masked.feed(piece))
+        put(write, filtered.feed(piece))
         return bool(piece)
 
     _follow(list(texts), take)
-    for masked, write in texts.values():
-        put(write, masked.end())
+    for filtered, write in texts.values():
+        put(write, filtered.end())
     return failed
 
 
