@@ -1,4 +1,5 @@
-# What this MPI offers beyond MPI 3.0, found by compiling and linking: version numbers lie in both directions.
+# Detects what this MPI offers beyond MPI 3.0, by compiling and linking: version numbers promise too much or
+# too little.
 include(CheckCXXSourceCompiles)
 
 set(CMAKE_REQUIRED_LIBRARIES MPI::MPI_CXX)
@@ -48,5 +49,5 @@ if(OPENIMB_INTERFACE)
     "OPENIMB_PORTABLE=\"${OPENIMB_INTERFACE}\"")
   list(REMOVE_DUPLICATES OPENIMB_MPI_FEATURES)
 endif()
-# SimGrid's simulator instead of a machine.
+# SimGrid's simulator.
 openimb_mpi_feature(OPENIMB_SMPI "smpi_execute(0.0);")

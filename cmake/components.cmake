@@ -1,4 +1,5 @@
-# OPENIMB_COMPONENTS; and the files that include each of them. As a script (cmake -DFOLDER=... -P) it only writes these.
+# Defines OPENIMB_COMPONENTS, and writes files that include each component. As a script (cmake -DFOLDER=...
+# -P) it only writes the files.
 set(components ${CMAKE_CURRENT_LIST_DIR}/../src/benchmarks/components.txt)
 file(STRINGS ${components} OPENIMB_COMPONENTS REGEX ".")
 

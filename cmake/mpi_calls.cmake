@@ -1,7 +1,9 @@
-# mpi/mpi_calls.inc: the calls that an mpi.h declares, as OPENIMB_MPI_CALLS(call), which is call(Abort) call(Accumulate) ...
-# As a script (cmake -DFOLDER=... -DCOMPILER=... -P) it only writes this file.
+# Writes mpi/mpi_calls.inc: the calls that an mpi.h declares, as OPENIMB_MPI_CALLS(call), which expands to
+# call(Abort) call(Accumulate) ... As a script (cmake -DFOLDER=... -DCOMPILER=... -P) it only writes this
+# file.
 
-# `compiler`: a list of words, with -I FOLDER of mpi.h. Deprecated calls, which the suite does not make, are left out.
+# `compiler`: the command as a list, with -I FOLDER of mpi.h. Leaves out deprecated calls, which the suite
+# does not make.
 function(openimb_write_mpi_calls folder compiler)
   set(source ${folder}/mpi/mpi_h.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "#include <mpi.h>\n")

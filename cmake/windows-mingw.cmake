@@ -1,7 +1,7 @@
 # Builds for Windows on Linux, with MinGW-w64; docs/windows.md has the whole command.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR AMD64)
-# The variant with C++ threads; elsewhere than on Debian it has no suffix.
+# The variant with C++ threads; only Debian's has a suffix.
 find_program(OPENIMB_MINGW NAMES x86_64-w64-mingw32-g++-posix x86_64-w64-mingw32-g++ REQUIRED)
 set(CMAKE_CXX_COMPILER ${OPENIMB_MINGW})
 # The executable needs MPI's library and no other file.

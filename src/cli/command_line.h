@@ -50,7 +50,7 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
 
 /// The level of -thread_level, by default single. MPI_Init needs it before parse(), which reports errors.
 ThreadLevel requested_thread_level(std::span<const std::string> arguments);
-/// The same for -pair_timeout, in seconds; 0 if parse() will refuse the option.
+/// The seconds of -pair_timeout, also needed before parse(); 0 if parse() will refuse the option.
 double requested_pair_timeout(std::span<const std::string> arguments);
 
 /// `topic`: an option ("-iter" or "iter"), a benchmark name, or "all" for all options; empty for the common

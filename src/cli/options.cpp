@@ -19,7 +19,7 @@ namespace openimb {
 
 namespace {
 
-// Conditions on benchmarks: a row names the one that holds for the benchmarks that use its option.
+// Which benchmarks use an option; a row of the table names one of these filters.
 
 constexpr BenchmarkFilter random_benchmarks{.matches = [](const Spec& spec) {
   return spec.random_partners || spec.in_rounds || spec.topology.exists();
@@ -75,8 +75,8 @@ constexpr BenchmarkFilter clock_start_benchmarks{
     .why = "has no blocking collectives"};
 constexpr BenchmarkFilter layout_benchmarks{.matches = [](const Spec& spec) { return spec.takes_layout(); }};
 
-// What measures a row in many short samples, for options that need all repetitions of a row one after the
-// other.
+// Options that measure a row in many short samples. Options that need all repetitions of a row together
+// exclude them.
 constexpr std::string_view in_passes = "passes precision budget alternate";
 
 // Selection and processes
@@ -222,7 +222,7 @@ void set_repetitions(ParseState& state, std::string_view word) {
   if (parts.size() > 2) settings.non_aggregate_repetitions = whole_number(parts[2], 1, most_int);
 }
 
-// The value has no policy, as -iter_policy shows it.
+// Omits the policy, which -iter_policy shows.
 OptionValue shown_repetitions(const Options& options) {
   const Settings& settings = options.settings;
   return std::to_string(settings.repetitions) + "," +
@@ -661,7 +661,7 @@ void read_variants(ParseState& state, std::string_view path) {
   }
 }
 
-// Variants alternate sample by sample, which takes passes.
+// Variants alternate sample by sample, so they need passes.
 void imply_passes(ParseState& state) {
   std::optional<Passes>& passes = state.options.passes;
   if (!passes) passes.emplace().most = default_passes;
@@ -772,7 +772,7 @@ OptionValue shown_pairs_file(const Options& options) {
   return options.fabric && options.fabric->rounds == RoundKind::listed ? OptionValue(true) : OptionValue();
 }
 
-// A build with -check as its default measures without it where it is not possible.
+// -check is not possible with a hub: a build with -check by default then measures without it.
 void imply_hub(ParseState& state) {
   if (has_hub(state.options.fabric->rounds) && !state.has("check")) state.options.check = false;
 }
@@ -848,7 +848,7 @@ constexpr auto kind_names = [] {
   return all;
 }();
 
-// The words of IMB-MPI1-GPU for -mem_alloc_type.
+// The values of -mem_alloc_type in IMB-MPI1-GPU.
 constexpr KindName alloc_type_names[] = {{"cpu", MemoryKind::host},
                                          {"host", MemoryKind::pinned, true},
                                          {"device", MemoryKind::cuda, true},

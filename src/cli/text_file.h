@@ -14,9 +14,9 @@ struct TextEntry {
   std::string where;  ///< "FILE:LINE: "
 };
 
-/// The entries of a file; a comment begins with a # at the start of a word; blank lines and a byte order mark
-/// are skipped. `what`
-/// ("lengths") names them in the error for a file without entries; `option` is the one that named the file.
+/// Returns the entries of a file, without blank lines, a byte order mark and comments; a comment begins with
+/// a # at the start of a word. `what` ("lengths") names the entries in the error about a file without
+/// entries. `option` is the option that named the file.
 std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path,
                                     std::string_view option, std::string_view what);
 

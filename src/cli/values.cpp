@@ -11,7 +11,7 @@ namespace openimb {
 
 namespace {
 
-// Not std::tolower: names do not change with the locale.
+// std::tolower would depend on the locale.
 char lower_letter(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
 }

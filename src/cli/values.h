@@ -31,7 +31,7 @@ inline constexpr std::int64_t most_extent = 4096;
 inline constexpr std::int64_t largest_cache = std::int64_t{1} << 40;
 inline constexpr std::int64_t largest_cache_line = 1 << 20;
 
-/// Text of the user for a message: one line, cut to `longest` bytes.
+/// Prepares text of the user for a message: one line, cut to `longest` bytes.
 std::string shown(std::string_view text, std::size_t longest = 60);
 /// The same in quotes.
 std::string quoted(std::string_view text);
