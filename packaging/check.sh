@@ -16,7 +16,7 @@ archive=$(echo "$work"/openimb-*.tar.gz)
 version=${archive##*/openimb-}
 version=${version%.tar.gz}
 
-# Two ranks of an installation in a folder.
+# Run two ranks of an installation in a folder.
 two_ranks() {
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   mpirun -np 2 "$1/IMB-MPI1" -check -iter 5 -msglog 10 PingPong Allreduce
@@ -36,18 +36,18 @@ debian() {
   trap - EXIT
 }
 
-# Debian has no packages of RPM: --nodeps.
+# --nodeps, because Debian has no RPM packages.
 rpm() {
   mkdir SOURCES
   cp "$archive" SOURCES
   rpmbuild -ba --nodeps --define "_topdir $PWD" "$sources/packaging/rpm/openimb.spec"
   rpmlint --strict --config "$sources/packaging/rpm/rpmlint.toml" SRPMS/*.rpm RPMS/*/*.rpm
-  # Each for its own MPI.
+  # Each package requires the library of its own MPI.
   command rpm -qp --requires RPMS/*/openimb-openmpi-*.rpm | grep '^libmpi\.so\.40'
   command rpm -qp --requires RPMS/*/openimb-mpich-*.rpm | grep '^libmpi.*\.so\.12'
 }
 
-# With the compiler and the MPI of the system, instead of the toolchain.
+# With the compiler and the MPI of the system instead of the toolchain.
 easybuild() {
   export LMOD_CMD=${LMOD_CMD:-/usr/share/lmod/lmod/libexec/lmod} EB_PYTHON=$python MPICXX=mpicxx
   sed 's/^toolchain = .*/toolchain = SYSTEM/; /^builddependencies/d' "$sources"/packaging/easybuild/*.eb >"OpenIMB-$version.eb"
@@ -56,7 +56,7 @@ easybuild() {
   two_ranks "$(echo "$PWD"/software/OpenIMB/*/bin)"
 }
 
-# With those of the system, instead of packages of conda-forge, which a test of the package needs too.
+# With the compiler and the MPI of the system, instead of packages of conda-forge, which a test of the package would also need.
 conda() {
   "$python" - "$sources/packaging/conda/recipe.yaml" "$archive" <<'END'
 import sys
@@ -80,7 +80,7 @@ for recipe in "$@"; do
 done
 for recipe in "$@"; do
   echo "== $recipe"
-  rm -rf "${work:?}/$recipe"  # of a check that failed
+  rm -rf "${work:?}/$recipe"  # left by a check that failed
   mkdir "$work/$recipe"
   cd "$work/$recipe"
   "$recipe"

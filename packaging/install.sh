@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install from these sources, in a Debian image: MPICH, the suite in /usr/local, the companion in /opt/openimb.
-# The compiler stays: `imb build` needs it.
+# Install from these sources in a Debian image: MPICH, the suite (/usr/local) and the companion (/opt/openimb).
+# The compiler is not removed, because `imb build` needs it.
 set -eu
 sources=$(cd "$(dirname "$0")/.." && pwd)
 

@@ -21,7 +21,7 @@ class Openimb(Experiment):
     variant("version", default="0.1.0", values=("latest", "0.1.0"), description="app version")
 
     def compute_applications_section(self):
-        # PingPong has one row, of two ranks; others use all cores.
+        # PingPong runs on two ranks; the other workloads use all cores.
         per_node = "1" if self.spec.satisfies("workload=pingpong") else "{sys_cores_per_node}"
         self.add_experiment_variable("n_nodes", 2, True)
         self.add_experiment_variable("n_ranks", f"{{n_nodes}}*{per_node}", True)

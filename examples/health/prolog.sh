@@ -1,6 +1,6 @@
 #!/bin/sh
-# Slurm: Prolog=/etc/slurm/prolog.sh, PrologFlags=Alloc. Runs as root on each node before a job; a status other than 0 drains the node
-# and requeues the job. Only the verdict `bad` does that, never an error of the check.
+# For slurm.conf: Prolog=/etc/slurm/prolog.sh, PrologFlags=Alloc. Slurm runs it as root on each node before a job; an exit status other
+# than 0 drains the node and requeues the job. Only the verdict `bad` causes this, never an error of the check.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin  # Slurm sets none
 IMB=${IMB:-/opt/openimb/bin/imb}
 FILE=${IMB_HEALTH:-/var/lib/openimb/health.json}

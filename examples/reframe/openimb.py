@@ -1,11 +1,11 @@
-"""OpenIMB as ReFrame tests: figures for ReFrame's performance log, and a verdict by `imb`.
+"""OpenIMB as ReFrame tests: values for ReFrame's performance log, and a verdict by `imb`.
 
     reframe -C SETTINGS.py -c examples/reframe/openimb.py -r -S program=/opt/openimb/bin/IMB-MPI1
     reframe -C SETTINGS.py -c examples/reframe/openimb.py -n ImbBaseline -r -S archive=/shared/imb -S mpi=openmpi
 
 `ImbFigures` launches benchmarks with ReFrame's own scheduler and launcher, and logs latency and bandwidth; give it
 references for your system. `ImbBaseline` repeats the measurement of a baseline with `imb baseline check`, and fails if any
-row became slower. Without a baseline, it sets one from its first launches.
+row became slower. If there is no baseline yet, it sets one from its first launches.
 """
 
 import json
@@ -28,7 +28,7 @@ from reframe.core.builtins import (
 
 @rfm.simple_test
 class ImbFigures(rfm.RunOnlyRegressionTest):
-    """One benchmark: its time at the shortest length, its bandwidth at the longest. Every byte is checked."""
+    """One benchmark: its time at the smallest message size, its bandwidth at the largest. Every byte is checked."""
 
     descr = "OpenIMB: latency and bandwidth"
     valid_systems: ClassVar = ["*"]
@@ -46,7 +46,7 @@ class ImbFigures(rfm.RunOnlyRegressionTest):
         self.executable_opts += shlex.split(self.imb_options)
 
     def records(self, kind):
-        """Of this kind, in order (schema/record.schema.json)."""
+        """The records of a kind, in order (schema/record.schema.json)."""
         lines = Path(self.stagedir, "records.jsonl").read_text().splitlines()
         return [record for record in map(json.loads, lines) if record["record"] == kind]
 
@@ -69,7 +69,7 @@ class ImbFigures(rfm.RunOnlyRegressionTest):
 class ImbBaseline(rfm.RunOnlyRegressionTest):
     """Output of `imb baseline check`."""
 
-    descr = "OpenIMB: held against a baseline"
+    descr = "OpenIMB: compared with a baseline"
     valid_systems: ClassVar = ["*"]
     valid_prog_environs: ClassVar = ["*"]
     baseline = variable(str, value="reframe")
@@ -82,7 +82,7 @@ class ImbBaseline(rfm.RunOnlyRegressionTest):
     archive = variable(str, value="")
     mpi = variable(str, value="")
     programs = variable(str, value="")
-    # --with-old, where mpi or programs name what is new: one session of launches then suffices for a verdict.
+    # --with-old also measures the old MPI or programs, if mpi or programs name the new ones: then one session suffices for a verdict.
     check = variable(str, value="")
 
     @run_after("init")
@@ -118,13 +118,13 @@ class ImbBaseline(rfm.RunOnlyRegressionTest):
         self.job.launcher = getlauncher("local")()
 
     def checked(self):
-        """The JSON of the check; empty where it did not come to a verdict."""
+        """The JSON of the check; empty if it did not reach a verdict."""
         text = Path(self.stagedir, "verdict.json").read_text()
         return json.loads(text) if text else {}
 
     @sanity_function
     def nothing_is_slower(self):
-        """Inconclusive passes, as do differences that are small or unclear."""
+        """An inconclusive verdict passes, and so do differences that are small or unclear."""
         verdict = self.checked().get("verdict", "nothing; see rfm_job.err")
         return sn.assert_in(
             verdict, ["same", "faster", "differs", "inconclusive"], msg=f"verdict of imb: {verdict}"

@@ -1,4 +1,4 @@
-"""A ReFrame configuration for one machine without a scheduler; replace it with that of your site."""
+"""A ReFrame configuration for one machine without a scheduler; replace it with the configuration of your site."""
 
 site_configuration = {
     "systems": [

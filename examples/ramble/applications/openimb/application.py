@@ -4,8 +4,8 @@
     ramble workspace create imb -c examples/ramble/ramble.yaml -a
     ramble workspace setup && ramble on && ramble workspace analyze
 
-Figures are read from the records that `-json` writes. A row of the text has no names: with `-check` its last column is not a
-bandwidth. "Time max" is the column t[usec] of PingPong.
+Figures of merit are read from the records that `-json` writes. The columns of a text row have no names in the row: with `-check` the last
+one is not a bandwidth. "Time max" is the column t[usec] of PingPong.
 """
 
 from ramble.appkit import (
@@ -24,8 +24,8 @@ from ramble.appkit import (
 )
 
 RECORDS = "{experiment_run_dir}/{experiment_name}.jsonl"
-# The first value of a name in a line is that of the record; later ones are of objects in it. Without braces, since Ramble
-# expands variables in them.
+# The first value of a name in a line belongs to the record; later ones belong to objects in it. The patterns have no braces, because
+# Ramble expands variables in braces.
 RESULT = r'(?=.*"record":"result")'
 
 
@@ -71,7 +71,7 @@ class Openimb(ExecutableApplication):
     one_command("multi-pingpong", "IMB-MPI1 PingPong -multi {multi_val} -map {map_args}")
     one_command("exchange", "IMB-MPI1 Exchange")
     one_command("collective", "IMB-MPI1 {collective_type} -npmin {min_collective_ranks}")
-    # Ramble's intel-mpi-benchmarks has these as values of pingpong_type; their executable is another one.
+    # In Ramble's intel-mpi-benchmarks these are values of pingpong_type, but they need another executable.
     one_command("random", "IMB-P2P {random_type}")
     workload_group("all", workloads=["pingpong", "multi-pingpong", "exchange", "collective", "random"])
 
@@ -84,14 +84,17 @@ class Openimb(ExecutableApplication):
     workload_variable(
         "msglog_min",
         default="1",
-        description="Exponent of the shortest message length above 0",
+        description="Exponent of the smallest message size above 0",
         workload_group="all",
     )
     workload_variable(
-        "msglog_max", default="30", description="Exponent of the longest message length", workload_group="all"
+        "msglog_max", default="30", description="Exponent of the largest message size", workload_group="all"
     )
     workload_variable(
-        "num_iterations", default="1000", description="Most repetitions of a row", workload_group="all"
+        "num_iterations",
+        default="1000",
+        description="Maximum number of repetitions of a row",
+        workload_group="all",
     )
     workload_variable(
         "additional_args",
@@ -109,7 +112,7 @@ class Openimb(ExecutableApplication):
     workload_variable(
         "num_cores",
         default="{{{n_ranks}/2}:0.0f}",
-        description="Number of pairs that run at once",
+        description="Number of pairs that run at the same time",
         workload="multi-pingpong",
     )
     workload_variable(
@@ -119,7 +122,7 @@ class Openimb(ExecutableApplication):
         "multi_val",
         default="0",
         values=["0", "1"],
-        description="0: the slowest group, 1: all groups",
+        description="0: one row over all groups, 1: a row per group",
         workload="multi-pingpong",
     )
     workload_variable(
@@ -135,7 +138,7 @@ class Openimb(ExecutableApplication):
     workload_variable(
         "min_collective_ranks",
         default="{n_ranks}",
-        description="Fewest ranks that are measured",
+        description="Smallest number of ranks that is measured",
         workload="collective",
     )
     workload_variable(
@@ -163,7 +166,7 @@ class Openimb(ExecutableApplication):
     figure("Bandwidth", "bytes_per_second", "B/s", FomType.THROUGHPUT)
     figure("Repetitions", "repetitions")
     figure("Defects", "defects")
-    # Rows beyond -mem or -time: they are no error, as in IMB.
+    # Rows that exceed -mem or -time; as in IMB, they are not errors.
     figure_of_merit(
         "Failure rows",
         log_file=RECORDS,
