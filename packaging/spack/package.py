@@ -7,7 +7,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage
 class Openimb(CMakePackage):
     """Measure MPI communication: an open implementation of the Intel MPI Benchmarks."""
 
-    # The source is the archive that `make sdist` writes, in the current folder.
+    # The archive that `make sdist` writes, in the current folder.
     manual_download = True
     url = f"file://{os.getcwd()}/openimb-0.1.0.tar.gz"
 
