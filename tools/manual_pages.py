@@ -19,17 +19,17 @@ sys.path.insert(0, str(TOP / "python"))
 from imb.model.mpis import CHOICES  # noqa: E402
 
 SUITE_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "IMB-MT: number of threads per process, unless -threads is given. That of rank 0 counts.",
-    "OPENIMB_INTERFACE": "Of a wheel, whose executables are for every MPI: the binary interface, mpich, openmpi or mpi-abi. "
-    "The default is that of the launcher.",
+    "OMP_NUM_THREADS": "IMB-MT: number of threads per process, unless -threads is given. The value on rank 0 counts.",
+    "OPENIMB_INTERFACE": "The binary interface, mpich, openmpi or mpi-abi, for executables of a wheel, which work with every MPI. "
+    "By default they recognize it by their launcher.",
 }
 SUITE_FILES = {
     "./IMB_out*": "Files of IMB-IO, in the folder of -file; deleted when the run ends.",
     "PREFIX/share/openimb/record.schema.json": "JSON Schema of the records that -json writes.",
 }
 IMB_ENVIRONMENT = {
-    "IMB_MPI": f"The MPI, where --mpi is not given: {CHOICES}, a folder with bin/mpicxx or bin/mpiexec, or a wrapper.",
-    "IMB_ARCHIVE": "The folder of the archive, where --archive is not given.",
+    "IMB_MPI": f"The MPI, if --mpi is not given: {CHOICES}, a folder with bin/mpicxx or bin/mpiexec, or a wrapper.",
+    "IMB_ARCHIVE": "The folder of the archive, if --archive is not given.",
     "I_MPI_ROOT, MPI_HOME, MPI_ROOT": "Folders in which an MPI is looked for, after the PATH.",
     "XDG_DATA_HOME, XDG_CACHE_HOME": "Places of the archive and of the cache.",
 }

@@ -53,7 +53,7 @@ CORE = Entries(
             "imb.cli.campaign",
         ),
         "ab": CommandEntry(
-            "Measure", "Measure two variants in random order and compare B with A.", "imb.cli.ab"
+            "Measure", "Measure two variants in interleaved launches and compare B with A.", "imb.cli.ab"
         ),
         "compare": CommandEntry(
             "Judge",

@@ -950,7 +950,7 @@ constexpr Option selection_rows[] = {
      .common = true,
      .values = Values::list,
      .syntax = "NAME...",
-     .help = "run these too, after the others",
+     .help = "also run these, after the others",
      .example = "-include PingPongSpecificSource Uniband",
      .details = "Names are separated by blanks or by commas. If the first word has a comma, it is the whole "
                 "list; otherwise all words up to the next option belong to the list.",
@@ -979,15 +979,16 @@ constexpr Option process_rows[] = {
     {.name = "npmin",
      .common = true,
      .syntax = "N",
-     .help = "run on N, 2N, 4N, ... and all processes",
+     .help = "run on N, 2N, 4N, ... and all ranks",
      .default_of =
          [](const Defaults& defaults) {
            return defaults.min_processes == all_processes ? "all processes"
                                                           : std::to_string(defaults.min_processes);
          },
      .example = "-npmin 4",
-     .details = "A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number of "
-                "processes launched, all of them run, with a warning. Single transfers always run on 2.",
+     .details = "A launch of 10 ranks with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number "
+                "of ranks launched, all of them run, with a warning. Single transfers always run on "
+                "2.",
      .field = shown_by<shown_processes>,
      .apply = set_processes,
      .used_by = &grouped_benchmarks,
@@ -1006,7 +1007,7 @@ constexpr Option process_rows[] = {
     {.name = "map",
      .common = true,
      .syntax = "PxQ",
-     .help = "number the processes along the rows of a P x Q matrix",
+     .help = "number the ranks along the rows of a P x Q matrix",
      .default_text = "in order of rank",
      .example = "-map 4x2",
      .details =
@@ -1030,7 +1031,7 @@ constexpr Option length_rows[] = {
     {.name = "msglog",
      .common = true,
      .syntax = "[MIN:]MAX",
-     .help = "lengths 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
+     .help = "message sizes 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
      .default_of = [](const Defaults& defaults) -> std::string {
        if (defaults.counts.back() > 0) return "lengths of -count";
        if (defaults.lengths.back() > 0) {
@@ -1048,26 +1049,27 @@ constexpr Option length_rows[] = {
      .check = check_exponents},
     {.name = "msglen",
      .syntax = "FILE",
-     .help = "use the lengths listed in FILE",
+     .help = "use the message sizes listed in FILE",
      .example = "-msglen lengths.txt",
-     .details = "One length per line, in bytes or with k, m or g, in any order; a comment begins with #.",
+     .details = "One message size per line, in bytes or with k, m or g, in any order; a comment "
+                "begins with #.",
      .apply = read_lengths,
      .excludes = "msgsize msglog msgsz",
      .imply = measure_by_bytes},
     {.name = "msgsize",
      .common = true,
      .syntax = "LENGTH[,LENGTH...]",
-     .help = "use these lengths",
+     .help = "use these message sizes",
      .example = "-msgsize 0,1,4k,1m",
-     .details = "In bytes or with k, m or g (powers of 1024), in the order given. A length that is not a "
-                "multiple of the data type's size is rounded up.",
+     .details = "In bytes or with k, m or g (powers of 1024), in the order given. A message size that "
+                "is not a multiple of the data type's size is rounded up.",
      .field = shown_by<shown_lengths>,
      .apply = set_lengths,
      .excludes = "msglog msgsz",
      .imply = measure_by_bytes},
     {.name = "msgsz",
      .syntax = "LENGTH",
-     .help = "measure this length; repeat for more",
+     .help = "measure this message size; repeat for more",
      .example = "-msgsz 4097 -msgsz 5k",
      .details =
          "As IMB-P2P has it. The lengths are measured in the order given, in place of the powers of two.",
@@ -1075,7 +1077,7 @@ constexpr Option length_rows[] = {
      .excludes = "msglog",
      .imply = measure_by_bytes},
     {.name = "zero_size",
-     .help = "measure length 0 too",
+     .help = "also measure messages of 0 bytes",
      .example = "-zero_size off",
      .field = at<&Options::zero_size>,
      .check = check_zero_size},
@@ -1112,7 +1114,7 @@ constexpr Option repetition_rows[] = {
     {.name = "time",
      .common = true,
      .syntax = "SECONDS",
-     .help = "maximum seconds per length, 0: no limit",
+     .help = "maximum seconds per message size; 0: no limit",
      .example = "-time 1.5",
      .details =
          "Limits the number of repetitions, by an estimate that takes a tenth as long, at most about one "
@@ -1125,14 +1127,14 @@ constexpr Option repetition_rows[] = {
      .details = "A tenth of the number of repetitions, at least one, at most N_WARMUP (-help set).",
      .field = at<&Options::warm_up>},
     {.name = "msg_pause",
-     .help = "pause after each length",
+     .help = "pause after each message size",
      .example = "-msg_pause on",
      .field = at<&Options::message_pause>,
      .used_by = &grouped_benchmarks,
      .excludes = in_passes},
     {.name = "pause",
      .syntax = "MICROSECONDS",
-     .help = "pause for this long after each length",
+     .help = "pause for this long after each message size",
      .example = "-pause 100000",
      .details = "The default of IMB-P2P 2021 is 100000.",
      .field = at<&Options::pause_seconds>,
@@ -1148,18 +1150,19 @@ constexpr Option method_rows[] = {
      .help = "step through buffers larger than the cache",
      .default_text = "reuse one buffer",
      .example = "-off_cache 16,128",
-     .details = "SIZE: of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: of a cache "
-                "line, in bytes. SIZE -1 or no LINE: the value of the machine, or of CACHE_SIZE and "
-                "CACHE_LINE_SIZE (-set). Messages lie at least two cache lines apart.",
+     .details = "SIZE: size of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: "
+                "size of a cache line, in bytes. If SIZE is -1, or LINE is left out, the value of the "
+                "machine is used, or that in CACHE_SIZE or CACHE_LINE_SIZE (-set). Messages lie at "
+                "least two cache lines apart.",
      .field = shown_by<shown_off_cache>,
      .apply = set_off_cache},
     {.name = "mem",
      .common = true,
      .syntax = "GB",
-     .help = "memory limit for message buffers, per process",
+     .help = "memory limit for message buffers, per rank",
      .example = "-mem 0.5",
-     .details = "In GB of 2^30 bytes or with k, m or g. A length that needs more becomes an out-of-mem row "
-                "with the size needed, and the run continues.",
+     .details = "In GB of 2^30 bytes or with k, m or g. A message size that needs more becomes an "
+                "out-of-mem row that shows the memory needed, and the run continues.",
      .field = at<&Options::settings, &Settings::max_memory>,
      .range = size(gibibyte, 1, largest_length)},
     {.name = "root_shift",
@@ -1168,26 +1171,26 @@ constexpr Option method_rows[] = {
      .field = at<&Options::root_shift>,
      .used_by = &rooted_benchmarks},
     {.name = "in_place",
-     .help = "collectives with one buffer (MPI_IN_PLACE)",
+     .help = "run collectives with one buffer (MPI_IN_PLACE)",
      .example = "-in_place on",
-     .details = "on: input and result are in the receive buffer, in rooted collectives at the root, which "
-                "then is rank 0. Other benchmarks are as with off.",
+     .details = "on: input and result are in the receive buffer; in rooted collectives only at the "
+                "root, which then is rank 0. Other benchmarks run as with off.",
      .field = at<&Options::in_place>,
      .used_by = &in_place_benchmarks},
     {.name = "sync",
-     .help = "untimed barrier between repetitions",
+     .help = "put an untimed barrier between repetitions",
      .example = "-sync on",
      .details = "on: each repetition is timed by itself. off: all repetitions are timed together.",
      .field = at<&Options::synchronize_each>,
      .used_by = &grouped_benchmarks},
     {.name = "sync_start",
-     .help = "what lets ranks begin a repetition together",
+     .help = "choose what lets ranks begin a repetition together",
      .example = "-sync_start clock",
-     .details = "barrier: as -sync says. clock: each repetition of a blocking collective begins at a time "
-                "of a clock that all ranks share; implies -sync on. Further columns: medians of the time "
-                "from the last (t_last) and from the first arrival (t_all) to the last exit, the skews, "
-                "the share of repetitions without a late rank, which alone count, and how far the clock "
-                "may be off.",
+     .details = "barrier: as -sync says. clock: each repetition of a blocking collective begins at an "
+                "agreed time of a clock that all ranks share; implies -sync on. Further columns show "
+                "medians of the time from the last arrival (t_last) and from the first one (t_all) to "
+                "the last exit, the skews, the share of repetitions in which no rank was late (only "
+                "these count), and how far the clock may be off.",
      .field = at<&Options::sync_start>,
      .used_by = &clock_start_benchmarks,
      .imply = imply_clock,
@@ -1224,7 +1227,7 @@ constexpr Option method_rows[] = {
      .used_by = &typed_benchmarks},
     {.name = "red_data_type",
      .syntax = "TYPE",
-     .help = "the same for reductions, but not byte",
+     .help = "data type of reductions: as -data_type, but not byte",
      .example = "-red_data_type double",
      .details = "The operation is MPI_SUM, which is not defined for bytes.",
      .field = at<&Options::reduction, &Element::type>,
@@ -1287,7 +1290,7 @@ constexpr Option method_rows[] = {
      .used_by = &torus_benchmarks},
     {.name = "topo",
      .syntax = "TOPOLOGY",
-     .help = "neighbors of a process in neighborhood collectives",
+     .help = "neighbors of a rank in neighborhood collectives",
      .example = "-topo 2x2 Neighbor_alltoall",
      .details = "3d: a periodic grid of 1 to {most_dimensions} dimensions, whose extents are as equal as the "
                 "number of processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, "
@@ -1299,7 +1302,7 @@ constexpr Option method_rows[] = {
      .check = check_topology},
     {.name = "pairs",
      .syntax = "N",
-     .help = "IMB-P2P: pairs of processes of Multi_pair",
+     .help = "IMB-P2P: pairs of ranks of Multi_pair",
      .default_text = "half of the processes",
      .example = "-pairs 2 Multi_pair",
      .details = "N in all: rank i of the first half with rank i of the second, for the first N ranks of "
@@ -1333,8 +1336,9 @@ constexpr Option output_rows[] = {
     {.name = "show_tail",
      .help = "print quantiles of the repetitions below each row",
      .example = "-show_tail on",
-     .details = "Each repetition is timed; the time of its slowest process counts. t_min, t_avg and t_max in "
-                "the row are taken over processes, from the mean of each, not over repetitions.",
+     .details = "Each repetition is timed; the time of its slowest rank counts. t_min, t_avg and "
+                "t_max in the row are still taken over the mean times of the ranks, not over "
+                "repetitions.",
      .field = at<&Options::show_tail>,
      .used_by = &grouped_benchmarks,
      .excludes = in_passes},
@@ -1475,13 +1479,14 @@ constexpr Option fabric_rows[] = {
     {.name = "endpoint",
      .syntax = "WHAT",
      .example = "-endpoint host",
-     .details = "What is measured. One rank stands for each: the first one on it; others are idle. socket, "
-                "numa and core need ranks that are bound to CPUs of one. rank: each rank is an endpoint.",
+     .details = "What to measure. One rank stands for each endpoint, the first one on it; the others "
+                "are idle. socket, numa and core need ranks that are bound to the CPUs of one socket, "
+                "NUMA node or core. rank: each rank is an endpoint.",
      .field = at<&Options::fabric, &FabricOptions::endpoint>,
      .used_by = &round_benchmarks},
     {.name = "rounds",
      .syntax = "K|one_to_all|all_to_one",
-     .help = "not all pairs: each endpoint meets K others",
+     .help = "instead of all pairs: each endpoint meets K others",
      .default_text = "all pairs",
      .example = "-rounds 3",
      .details =
@@ -1496,7 +1501,7 @@ constexpr Option fabric_rows[] = {
      .check = check_hub},
     {.name = "halves",
      .values = Values::none,
-     .help = "only pairs of the first half with the second",
+     .help = "measure only pairs of the first half with the second",
      .example = "-halves",
      .details = "Every pair that crosses the middle of the list of endpoints, in N/2 rounds that load the "
                 "bisection.",
@@ -1506,7 +1511,7 @@ constexpr Option fabric_rows[] = {
      .excludes = "pairs_file"},
     {.name = "pairs_file",
      .syntax = "FILE",
-     .help = "the rounds listed in FILE",
+     .help = "measure the rounds listed in FILE",
      .example = "-pairs_file rounds.txt",
      .details = "One round per line: pairs of numbers of endpoints, as 0-1 2-3, of which the first one "
                 "sends. A comment begins with #.",
@@ -1515,7 +1520,7 @@ constexpr Option fabric_rows[] = {
      .used_by = &round_benchmarks},
     {.name = "serial",
      .values = Values::none,
-     .help = "one pair after the other, not a round at once",
+     .help = "measure one pair after the other, not a round at once",
      .example = "-serial",
      .field = at<&Options::fabric, &FabricOptions::serial>,
      .used_by = &round_benchmarks},
@@ -1530,10 +1535,11 @@ constexpr Option fabric_rows[] = {
      .syntax = "SECONDS",
      .help = "leave out a rank that does not respond in time",
      .example = "-pair_timeout 5",
-     .details = "Beyond twice the time of a sample (-time). Its pairs have failure rows, the others are "
-                "measured, and the run ends with exit status 3. A rank that waits for it within an exchange "
-                "is also left out, and if that is rank 0, the run is aborted with exit status 5. So is a "
-                "start that takes {start_timeout_factor} times as long. 0: wait forever.",
+     .details = "The limit is SECONDS beyond twice the time of a sample (-time). The pairs of such a "
+                "rank have failure rows, the others are measured, and the run ends with exit status "
+                "3. A rank that waits for it within an exchange is also left out; if that is rank 0, "
+                "the run is aborted with exit status 5. A run is also aborted if its start takes "
+                "{start_timeout_factor} times as long. 0: wait forever.",
      .field = at<&Options::fabric, &FabricOptions::timeout_seconds>,
      .range = real(0, 1e6),
      .used_by = &round_benchmarks,
@@ -1544,12 +1550,13 @@ constexpr Option memory_rows[] = {
     {.name = "memory",
      .values = Values::one_or_two,
      .syntax = "KIND[,KIND]",
-     .help = "memory of buffers: of both, or of send and receive",
+     .help = "where buffers live: one kind, or one to send and one to receive",
      .example = "-memory cuda,host",
      .details = "host; pinned: on the host, page-locked by a GPU's driver; cuda, rocm: on the GPU; "
-                "cuda_managed, rocm_managed: migrates between both. H, D, M: host, GPU, managed, of the "
-                "driver that is there, CUDA before ROCm. The MPI must handle memory of GPUs (-gpu_check). "
-                "Benchmarks that cannot use a kind have a failure row with the reason.",
+                "cuda_managed, rocm_managed: managed memory, which migrates between both. H, D, M: "
+                "host, GPU and managed memory, of the driver that is found, CUDA before ROCm. The MPI "
+                "must handle memory of GPUs (-gpu_check). Benchmarks that cannot use a kind have a "
+                "failure row with the reason.",
      .field = shown_by<shown_memory>,
      .apply = set_memory,
      .excludes = "mem_alloc_type",
@@ -1557,7 +1564,7 @@ constexpr Option memory_rows[] = {
      .is_second = is_memory_kind},
     {.name = "mem_alloc_type",
      .syntax = "TYPE",
-     .help = "the same as IMB-MPI1-GPU has it",
+     .help = "kind of memory, as IMB-MPI1-GPU names it",
      .default_text = "cpu",
      .example = "-mem_alloc_type device",
      .details = "cpu: host. host: pinned. device: cuda or rocm. shared: cuda_managed or rocm_managed.",
@@ -1568,9 +1575,10 @@ constexpr Option memory_rows[] = {
      .syntax = "N|local_rank|round_robin",
      .help = "which GPU a rank uses",
      .example = "-memory cuda -gpu 0",
-     .details = "Of those that the process sees (CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES). N: GPU N for "
-                "all ranks, from 0. local_rank: the rank on its host modulo the number of GPUs. round_robin: "
-                "the rank of the launch modulo that number.",
+     .details = "GPUs are numbered from 0, among those that the process sees (CUDA_VISIBLE_DEVICES, "
+                "ROCR_VISIBLE_DEVICES). N: GPU N for all ranks. local_rank: the rank's number on its "
+                "host, modulo the number of GPUs. round_robin: the rank's number in the launch, "
+                "modulo the number of GPUs.",
      .field = shown_by<shown_gpu>,
      .apply = set_gpu,
      .used_by = &memory_benchmarks,
@@ -1578,9 +1586,10 @@ constexpr Option memory_rows[] = {
     {.name = "gpu_check",
      .help = "check that the MPI handles GPU memory",
      .example = "-memory cuda -gpu_check trust",
-     .details = "query: an MPI that does not handle memory of GPUs is a usage error with the setting to "
-                "change, because its first message would crash; so is one that does not report it. Calls "
-                "that Open MPI does not support on GPUs have a failure row. trust: everything is run.",
+     .details = "query: an MPI that does not handle memory of GPUs is a usage error with the setting "
+                "to change, because its first message would crash; so is one that does not report it. "
+                "Calls that Open MPI does not support on GPUs have a failure row. trust: run "
+                "everything.",
      .field = at<&Options::memory, &MemoryChoice::check>,
      .used_by = &memory_benchmarks,
      .check = check_gpu},
@@ -1698,7 +1707,7 @@ constexpr Option own_rows[] = {
      .field = at<&Options::check>},
     {.name = "strict",
      .syntax = "on|off",
-     .help = "exit status 3 also for rows beyond -mem, -time or -budget",
+     .help = "exit with status 3 also if rows exceed -mem, -time or -budget",
      .example = "-strict on",
      .details = "Such a row names its limit. Without -strict the exit status stays 0, as IMB's does.",
      .field = at<&Options::strict>,
@@ -1713,7 +1722,7 @@ constexpr Option own_rows[] = {
      .check = check_files},
     {.name = "passes",
      .syntax = "N",
-     .help = "measure in N passes: rows are medians over them",
+     .help = "measure in N passes; each row is the median over them",
      .default_text = "one burst per row",
      .example = "-passes 20",
      .details = "Each pass measures one short sample of every row, between two probes of the machine. Tables "
@@ -1759,10 +1768,11 @@ constexpr Option own_rows[] = {
      .syntax = "PARTS,HOST:PORT,TOKEN",
      .help = "interleave with other launches",
      .example = "-turns 10,127.0.0.1:40000,abc",
-     .details = "Set by imb ab --parts and imb campaign. Before each row, and PARTS - 1 times within it, all "
-                "ranks sleep until the interleaving server at HOST:PORT lets this launch continue. The time "
-                "of a row is the mean over its segments without the slowest and the fastest tenth. Files and "
-                "aggregate mode are measured in one segment. In passes a segment has one or more samples.",
+     .details = "Set by imb ab and imb campaign. Before each row, and PARTS - 1 times within it, all "
+                "ranks sleep until the interleaving server at HOST:PORT lets this launch continue. "
+                "The time of a row is the mean over its segments without the slowest and the fastest "
+                "tenth. Files and aggregate mode are measured in one segment. In passes a segment has "
+                "one or more samples.",
      .field = shown_by<shown_turns>,
      .apply = set_interleaving,
      .used_by = &grouped_benchmarks},
@@ -1787,7 +1797,7 @@ constexpr Option own_rows[] = {
      .range = size(1, 1, gibibyte)},
     {.name = "ignore_unknown",
      .values = Values::none,
-     .help = "warn about unknown options and names, do not stop",
+     .help = "warn about unknown options and names instead of stopping",
      .example = "-ignore_unknown",
      .details = "For wrapper scripts. An unknown option is dropped with the arguments after it, up to the "
                 "next option or benchmark. If all named benchmarks are unknown, that is still an error.",

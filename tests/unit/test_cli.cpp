@@ -998,10 +998,10 @@ TEST_CASE("help about one topic") {
   CHECK(help_text(program, "set").find("MSGSPERSAMPLE=1000") != std::string::npos);
   CHECK(help_text(program, "npmin") ==
         "-npmin N\n"
-        "  run on N, 2N, 4N, ... and all processes\n\n"
-        "  A launch of 10 processes with -npmin 2 runs on 2, 4, 8 and 10. If N is above\n"
-        "  the number of processes launched, all of them run, with a warning. Single\n"
-        "  transfers always run on 2.\n\n"
+        "  run on N, 2N, 4N, ... and all ranks\n\n"
+        "  A launch of 10 ranks with -npmin 2 runs on 2, 4, 8 and 10. If N is above the\n"
+        "  number of ranks launched, all of them run, with a warning. Single transfers\n"
+        "  always run on 2.\n\n"
         "  Default: 2\n"
         "  Example: mpirun -np 4 IMB-MPI1 -npmin 4\n");
   CHECK(help_text(program, "multi-pingpong")

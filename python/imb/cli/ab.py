@@ -187,13 +187,13 @@ def command(
     account: AccountOption = None,
     archive: ArchiveOption = None,
 ) -> None:
-    """Measure two variants in random order and compare B with A.
+    """Measure two variants in interleaved launches and compare B with A.
 
-    SETTINGS are separated by blanks. NAME=VALUE sets a variable for all ranks. mpi=, compiler=, programs=, launcher=,
-    bind=, cpus=0,3, hosts=n1,n2, ppn=, memory=, gpu= and arguments='...' (of IMB) are those of a campaign file. The first setting with
-    a leading - and all after it are launcher arguments. "" is a variant without settings.
+    SETTINGS are separated by blanks: mpi=, compiler=, programs=, launcher=, bind=, cpus=0,3, hosts=n1,n2, ppn=, memory=, gpu= and
+    arguments='...' (IMB arguments). Any other NAME=VALUE sets a variable for all ranks. The first word with a leading -
+    and all after it are launcher arguments. "" is a variant without settings.
 
-    The launches of both variants are interleaved in alternating segments of every row (a duet), so that disturbances
+    Both launches of a round run at the same time and measure in alternating segments of every row (a duet), so that disturbances
     affect both. After Ctrl-C, `imb run --resume` continues and compares.
 
     \b
@@ -204,16 +204,16 @@ def command(
       imb ab --b-cvar MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial --mpi mpich --np 8 Bcast
       imb ab --a "bind=core" --b "bind=none" --until-decided --launches 40 -- PingPong
 
-    Exit status: that of imb compare (0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs); 1 launches failed and
-    nothing is left to compare; 2 usage error; 130 interrupted.
+    Exit status, as of imb compare: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs. Also: 1 launches failed
+    and nothing is left to compare; 2 usage error; 130 interrupted.
     \f
-    Each round launches both variants once (--a-cvar, --b-cvar: one launch in which their samples alternate), with the
-    given number of ranks only (-npmin N, unless given). Where both cannot run side by side (IMB-IO, srun, GPU memory, classic
+    Each round launches both variants once, in random order (--a-cvar, --b-cvar: one launch in which their samples alternate), with the
+    given number of ranks only (-npmin N, unless given). If both cannot run at the same time (IMB-IO, srun, GPU memory, classic
     launches), one runs after the other. With --classic give -- -time 0.2. A launch outside the machine's dominant state is
     repeated at the end, with its partner, and the repeat is judged (not with --classic). With --until-decided, results are
     checked after each round from the fifth on.
 
-    --submit prints the command that compares.
+    With --submit, the command that compares is printed, to be run after the job.
     """
     from imb.compare.comparison import CompareSettings
     from imb.experiments.ab import AbExperiment, AbSettings

@@ -66,7 +66,7 @@ def command(
 ) -> None:
     """Compare two sets of runs and print a verdict per size band and per row.
 
-    Figures are speedups of B over A with intervals: 2.00x is twice as fast, 0.50x half as fast. A
+    The output shows speedups of B over A with intervals: 2.00x is twice as fast, 0.50x half as fast. A
     verdict is slower or faster, differs (slower or faster by less than --relevant), same (within it), or inconclusive. The unit of replication is the launch, not the repetition: take ten launches of each, interleaved (imb ab).
     docs/comparing.md has the rules, docs/evidence/verdicts.md the method and its error rates.
 

@@ -48,11 +48,11 @@ def command(
     Reads the tables of IMB 3.x to 2021 and of OpenIMB, all components, also indented, quoted, or between other text;
     failure rows; quantiles of -show_tail; the output of the OSU micro-benchmarks; the suite's own JSON lines. Every
     launch in a file becomes a run, labeled with the title of its section. Its text is kept byte for
-    byte. Of a file that is in the archive already, only --label is added. Files may be compressed by gzip, xz or
+    byte. If a file is in the archive already, only --label is added. Files may be compressed by gzip, xz or
     bzip2, or be UTF-16; the decoded text is kept.
 
-    Mbytes/sec are 2^20 bytes up to IMB 4.x and 10^6 from 2018 on; for a log without a version, length
-    and time of its rows show the unit.
+    One Mbyte has 2^20 bytes up to IMB 4.x and 10^6 from 2018 on; if a log has no version, the sizes and times of its rows
+    show the unit.
 
     Lines that look like results but cannot be read are reported on standard error with file and line, and the exit
     status is 1; everything else is imported.

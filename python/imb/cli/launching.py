@@ -147,7 +147,7 @@ LaunchBudgetOption = Annotated[
         max=1e7,
         metavar="SECONDS",
         help="Limit the duration of the passes of each launch.",
-        show_default="2, or 0.1 per row (IMB-IO: 1 per row)",
+        show_default="0.1 per row (IMB-IO: 1 per row), at least 2",
         rich_help_panel=METHOD,
     ),
 ]

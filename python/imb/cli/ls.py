@@ -84,10 +84,10 @@ def command(
     """List the runs of the archive, newest first by the date measured.
 
     Columns: first digits of the run's name, which other commands take; date measured, or "added" and the date added if
-    the log has no date; program (of others than OpenIMB with version), and the memory of messages if it is not the host's; MPI, if
-    the log has it; ranks; rows measured; rows failed, if any; end state, if one is not complete; benchmarks; labels. A state
-    of "-" means that the log has no end: it may have been cut off. Lines are as wide as the terminal, or 100 columns: then
-    benchmarks are left out first. --format json has everything, one object per line.
+    the log has no date; program, with its version if it is not OpenIMB, and the memory of messages if it is not the host's; MPI, if
+    the log has it; ranks; rows measured; rows failed, if any; end state, if a run is not complete; benchmarks; labels. A state
+    of "-" means that the log has no end: it may have been cut off. Lines are as wide as the terminal, or 100 columns; if they are
+    too narrow, benchmarks are left out first. --format json has everything, one object per line.
 
     \b
     Examples:

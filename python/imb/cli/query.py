@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Query the archive in SQL (DuckDB), read only.
 
-    One SELECT statement over these tables. The table that is printed has short names of runs and three significant digits; csv and json have
+    SQL is one SELECT statement over the tables below. The printed table has short names of runs and three significant digits; csv and json have
     whole values.
 
     \b

@@ -79,7 +79,7 @@ def command(
             "--metric",
             "-m",
             metavar="NAME",
-            help="Of curves: time, time_min, time_max, pure, p50, p90, p99, bandwidth, messages, overlap.",
+            help="Metric of the curves: time, time_min, time_max, pure, p50, p90, p99, bandwidth, messages, overlap.",
             rich_help_panel=JUDGMENT,
         ),
         _CURVES,

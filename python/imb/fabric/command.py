@@ -228,8 +228,8 @@ def command(
     """Find the slow host, core, link or switch of a fabric, with known error rates.
 
     Pairs of endpoints are measured with IMB-FABRIC, on --hosts, in the allocation of a scheduler, or on the cores of this
-    host. A component is named if its pairs are slower than those of its peers, and again in passes that confirm it: with a probability of at
-    most 1 %, anything is named on a healthy fabric. Links and switches need --topology. Each launch is kept as a
+    host. A component is named if its pairs are slower than the pairs of its peers, and again in passes that confirm it. On a healthy fabric,
+    the probability that anything is named is at most 1 %. Links and switches need --topology. Each launch is kept as a
     run; after Ctrl-C or a crash, `imb run --resume` continues.
 
     With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help all` lists them.

@@ -53,9 +53,9 @@ def command(
 ) -> None:
     """Measure the bandwidth between two hosts over all their rails at once.
 
-    A pair of ranks for each interface (RDMA port, else network interface with an address) of this host, pinned in the
-    NUMA node of the interface, sends 1 MiB messages (Uniband). Output: the sum, and by interface its share of the bytes
-    that it counted, its rate and how much of its link that is. Both hosts have the interfaces of this one. Each launch
+    For each interface of this host (RDMA port, else network interface with an address), a pair of ranks sends messages of 1 MiB
+    (Uniband), pinned to the NUMA node of the interface. The output is the total and, for each interface, its share of the
+    counted bytes, its rate and how much of its link that is. Both hosts must have the same interfaces as this one. Each launch
     is kept as a run.
 
     \b

@@ -136,9 +136,9 @@ def command(
 ) -> None:
     """Check within seconds that this host is as fast as it was.
 
-    For health checks and prologs. First measure sessions on the idle host, an hour or more apart: imb health --learn.
-    From 16 on a check judges by them; with 50 it finds smaller slowdowns. What the first session measures (--mpi,
-    --np, --benchmark, --bytes) is what all later ones and the checks measure.
+    Run it in health checks and prologs. First measure sessions on the idle host, an hour or more apart: imb health --learn.
+    A check needs 16 sessions; with 50 it finds smaller slowdowns. All later sessions and the checks measure what the first
+    session measured (--mpi, --np, --benchmark, --bytes).
 
     \b
     Examples:
@@ -148,12 +148,12 @@ def command(
       imb health --list               # hosts that share a home: bad and suspect ones first
 
     Exit status: 1 the host is bad; else 0, as any other status drains a node in most schedulers. With --strict: 11 suspect or
-    inconclusive, 2 usage error or too few sessions; --list has the status of the worst host.
+    inconclusive, 2 usage error or too few sessions; --list exits with the status of the worst host.
     \f
-    A check launches up to four times. A figure with all four values beyond its limit is a suspect, and bad if a check five
-    minutes later or more finds it again, and none between them found it within the limit. The limit is the r-th largest of n
+    A check launches up to four times. A metric with all four values beyond its limit is a suspect, and bad if a check five
+    minutes later or more finds it again, and no check between them found it within the limit. The limit is the r-th largest of n
     values, one of each session: r is 1 for n = 16 and 5 for n = 50. For any distribution of independent values, at most
-    1 check in 4500 has a false suspect, per figure. Values that follow each other share the state of the machine, so
+    1 check in 4500 has a false suspect, per metric. Values that follow each other share the state of the machine, so
     suspects are more frequent: the number of this host's own sessions that would have been suspects is printed, as well as
     the slowdown that a check can see. A check that runs out of time continues in the next one.
 

@@ -65,9 +65,9 @@ def command(
 ) -> None:
     """Measure how long an MPI takes to start ranks, and which part takes how long.
 
-    Each launch is a Barrier of one repetition, kept as a run. Output, for each number of ranks: the whole launch, from the start of the
-    launcher to its exit; the time until the last rank calls MPI_Init (launcher, network of daemons, exec, loader); MPI_Init
-    of the slowest rank, and its difference from the fastest; MPI_Finalize with the exit of ranks and launcher.
+    Each launch is a Barrier of one repetition, kept as a run. For each number of ranks, the output has the whole launch, from the start of
+    the launcher to its exit; the time until the last rank calls MPI_Init (launcher, network of daemons, exec, loader); MPI_Init
+    of the slowest rank and of the fastest one; the time of the suite itself; and MPI_Finalize with the exit of ranks and launcher.
 
     \b
     Examples:
@@ -77,9 +77,9 @@ def command(
 
     Exit status: 0 measured, 1 some launches failed, 2 usage error, 130 interrupted.
     \f
-    Figures are medians over launches with their range. The first launch of each number of ranks, which may have to read
-    programs and libraries from disk, is apart. Between hosts, times before MPI_Init and after MPI_Finalize are as exact as
-    the clocks of the hosts agree.
+    Values are medians over launches with their range. The first launch of each number of ranks, which may have to read
+    programs and libraries from disk, has a column of its own. Between hosts, times before MPI_Init and after MPI_Finalize are
+    only as exact as the clocks of the hosts agree.
     """
     from imb.experiments.session_loop import carry_out
     from imb.runner import session

@@ -169,9 +169,9 @@ def command(
 ) -> None:
     """Write a tuning file of the MPI library that is verified not slower than the library's defaults.
 
-    For each collective, number of ranks and length, the algorithms of the library are measured side by side. A cell leaves the
-    library's own choice only where fresh launches, with the file and without, confirm that it is faster; all else keeps the default.
-    Where nothing is faster, no file is written. FOLDER/switch.sh sets the variables that switch a file on.
+    For each cell (collective, number of ranks, message size), all algorithms of the library are measured. The file changes a cell
+    only if fresh launches, with the file and without, confirm that the change is faster; all other cells keep the library's own choice.
+    If nothing is faster, no file is written. FOLDER/switch.sh sets the variables that switch a file on.
 
     \b
     Examples:
@@ -179,8 +179,8 @@ def command(
       imb tune --np 4 Alltoall --dry-run -- -msglog 6:18
       imb tune --mpi openmpi --verify tuned-openmpi
 
-    Exit status: 0 a file, or nothing is faster; with --verify confirmed; 1 launches failed; 2 usage error; 10 the file is slower
-    (--verify); 11 not decided within the budget; 130 interrupted.
+    Exit status: 0 a file was written (with --verify: confirmed), or nothing is faster; 1 launches failed; 2 usage error; 10 the file is
+    slower (--verify); 11 not decided within the budget; 130 interrupted.
     \f
     Stages: the library's own choice with -check; every algorithm once, with -check, through a file; rounds of all algorithms that are
     left (in one launch where the library can change algorithms in it, else in interleaved launches); pairs of launches with the file and
@@ -189,9 +189,9 @@ def command(
     When the budget ends, cells that are not confirmed go back to the default, and if there is time the rest is confirmed again. A session
     with one number of ranks that is not decided then (status 11) continues with --resume and a larger --budget.
 
-    On several hosts, archive and FOLDER are on a file system that all of them share.
+    If there are several hosts, archive and FOLDER must be on a file system that all of them share.
 
-    A file holds for this version of the MPI, these hosts and this number of ranks per host. `imb tune --verify` confirms it again.
+    A file is valid only for this version of the MPI, these hosts and this number of ranks per host. `imb tune --verify` confirms it again.
     """
     import secrets
 
