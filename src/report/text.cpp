@@ -293,10 +293,10 @@ std::string PassesNotes::between_states_text(const Machine& machine) {
 std::string PassesNotes::notes(std::optional<double> precision) const {
   std::string text;
   if (imprecise_ > 0) {
-    text += formatted("# note: %d of %s not within +-%s %%", imprecise_, counted(rows_, "row").c_str(),
+    text += formatted("# note: %d of %s missed +-%s %%", imprecise_, counted(rows_, "row").c_str(),
                       shortest(significant(precision.value_or(0) * 100)).c_str());
     if (widest_ > 0) {
-      text += formatted(widest_ < 1 ? ", at most +-%.2f %%" : ", at most +-%.0f %%", widest_ * 100);
+      text += formatted(widest_ < 1 ? ", worst +-%.2f %%" : ", worst +-%.0f %%", widest_ * 100);
       if (!widest_row_.empty()) text += " (" + widest_row_ + ")";
     }
     text += std::string(": ") + shortfall_text(shortfall_) + "\n";

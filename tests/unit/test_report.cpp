@@ -1581,7 +1581,7 @@ TEST_CASE("rows that are as precise as asked for have no note") {
 TEST_CASE("notes on rows in passes stand behind the table, once for all rows") {
   const Table table = table_of_passes(pingpong, all_of(2));
   CHECK(notes_of(table, 0.01, {precise_row(1e-6, 0.005), unsteady_row()}) ==
-        "# note: 1 of 2 rows not within +-1 %, at most +-12.50 % (16 B): the budget was spent\n"
+        "# note: 1 of 2 rows missed +-1 %, worst +-12.50 % (16 B): the budget was spent\n"
         "# note: samples at several levels in 1 row, for example 16 B: 2.00 usec (67 %), 2.50 usec (33 %)\n"
         "# note: the machine changed between 2 states: probes of 1.00 usec (88 %), 1.50 usec (10 %), between "
         "them (2 %); "
@@ -1594,12 +1594,12 @@ TEST_CASE("a note says why rows are not precise") {
     row.passes->shortfall = shortfall;
     return notes_of(table_of_passes(pingpong, all_of(2)), 0.05, {row, row});
   };
-  const std::string start = "# note: 2 of 2 rows not within +-5 %, at most +-12.50 % (8 B): ";
+  const std::string start = "# note: 2 of 2 rows missed +-5 %, worst +-12.50 % (8 B): ";
   CHECK(note(SampleStatistics::Shortfall::passes) == start + "all passes are done\n");
   CHECK(note(SampleStatistics::Shortfall::interrupted) == start + "the launch was interrupted\n");
   row.passes->half_width.reset();
   CHECK(note(SampleStatistics::Shortfall::budget) ==
-        "# note: 2 of 2 rows not within +-5 %: the budget was spent\n");
+        "# note: 2 of 2 rows missed +-5 %: the budget was spent\n");
 }
 
 TEST_CASE("a note names the group whose samples lie at several levels") {

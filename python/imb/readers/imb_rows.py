@@ -26,7 +26,7 @@ _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")
 # After a table that was measured in passes; its content is also in the cells of rows.
 PASSES_NOTE = re.compile(
-    r"# note: (?:\d+ of \d+ rows? not within |samples at several levels in |(?:group \d+: )?the machine changed between "
+    r"# note: (?:\d+ of \d+ rows? (?:missed|not within) |samples at several levels in |(?:group \d+: )?the machine changed between "
     r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
 )
 _DRIFT_ABOVE = re.compile(

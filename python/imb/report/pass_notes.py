@@ -24,10 +24,10 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
             ((passes.half_width or 0, row) for row, passes in short), key=lambda pair: pair[0]
         )
         named = f" ({place})" if (place := row_place(where)) else ""
-        width = f", at most +-{percent_text(widest, 2)}" if known_width(widest) else f", {NOT_KNOWN}"
+        width = f", worst +-{percent_text(widest, 2)}" if known_width(widest) else f", {NOT_KNOWN}"
         at_most = f"{width}{named}" if widest else ""
         yield (
-            f"# note: {len(short)} of {count_of(len(complete), 'row')} not within +-{limits.precision or 0:.12g} %"
+            f"# note: {len(short)} of {count_of(len(complete), 'row')} missed +-{limits.precision or 0:.12g} %"
             f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"
         )
     if leveled := [(row, passes) for row, passes in complete if passes.levels]:
