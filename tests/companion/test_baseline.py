@@ -453,7 +453,7 @@ def test_mistakes_are_one_line(imb: Imb, kept: Archive, tmp_path: Path) -> None:
         (["check", "fabric", "good", "-t", "speed=5"], "unknown metric: speed"),
         (["set", "../x", "good"], "invalid baseline name"),
         (["set", "x", "good", "-t", "time=fast"], "not a percentage"),
-        (["set", "x"], "SIDE"),
+        (["set", "x"], "RESULTS"),
     ):
         said = imb("baseline", *words)
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err

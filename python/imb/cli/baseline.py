@@ -80,7 +80,7 @@ def _tolerances(words: list[str] | None) -> dict[str, float]:
 @app.command("set", cls=HelpCommand)
 def set_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, without blanks.")],
-    side: Annotated[str, typer.Argument(metavar="SIDE", help="Results, named as for imb compare.")],
+    side: Annotated[str, typer.Argument(metavar="RESULTS", help="What to keep, named as for imb compare.")],
     tolerance: ToleranceOption = None,
     note: Annotated[
         str | None, typer.Option("--note", "-n", metavar="TEXT", help="Note to keep with it.")
@@ -89,7 +89,7 @@ def set_(
 ) -> None:
     """Set a baseline from results of one machine and one placement.
 
-    SIDE is a label, a run's name, a file, a folder or a query. Take five sessions (days, boots, allocations) or more, of
+    RESULTS is a label, a run's name, a file, a folder or a query. Take five sessions (days, boots, allocations) or more, of
     five launches or more each, under one label: only sessions show how
     much sessions differ, and from five on a check of one session is judged. The default tolerance is time=5%.
 
@@ -202,7 +202,7 @@ def check(
     context: typer.Context,
     name: Named,
     side: Annotated[
-        str | None, typer.Argument(metavar="[SIDE]", help="Results to check; default: measure now.")
+        str | None, typer.Argument(metavar="[RESULTS]", help="What to check; default: measure now.")
     ] = None,
     tolerance: Annotated[ToleranceOption, _WITH_RESULTS] = None,
     placement: Annotated[
@@ -266,7 +266,7 @@ def check(
 ) -> None:
     """Check results against a baseline, or repeat its measurement and check that.
 
-    The newest version of NAME for the same machine and placement is used. Without SIDE the launches of the baseline are
+    The newest version of NAME for the same machine and placement is used. Without RESULTS the launches of the baseline are
     repeated, with its MPI and programs unless --mpi or --programs (after an update, for example) are given; the runs are
     labeled baseline-check/NAME. Each metric with a tolerance is compared.
 

@@ -129,7 +129,7 @@ SIDE = (
     "A label (all its runs), the first digits of a run's name, a file or folder of logs or records, one launch of a file with "
     "several (FILE#2), or a query ('sql:SELECT run FROM runs ...'). Several names separated by commas form one sample set."
 )
-SideArgument = Annotated[str | None, typer.Argument(metavar="SIDE", help=SIDE, show_default=False)]
+SideArgument = Annotated[str | None, typer.Argument(metavar="RESULTS", help=SIDE, show_default=False)]
 
 
 def readable_sources(archive: Archive, names: Sequence[str]) -> list[StoredRun | FileRun]:

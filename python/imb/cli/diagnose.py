@@ -118,7 +118,7 @@ def command(
         gpu_link=diagnose.rate(gpu_link) if gpu_link else None,
     )
     if not side:
-        raise ImbError("SIDE is missing; give a label, a run, a file or a query")
+        raise ImbError("RESULTS is missing; give a label, a run, a file or a query")
     store = Archive(archive)
     runs = list(named_runs(store, side))
     sample_set = any_side(runs, side)

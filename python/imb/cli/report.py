@@ -43,7 +43,7 @@ _ONE_SET = Form("applies only to a comparison; give two sample sets or more")  #
 
 def command(
     context: typer.Context,
-    sides: Annotated[list[str], typer.Argument(metavar="SIDE...", help=SIDE, show_default=False)],
+    sides: Annotated[list[str], typer.Argument(metavar="RESULTS...", help=SIDE, show_default=False)],
     format: Annotated[
         Format | None,
         typer.Option(

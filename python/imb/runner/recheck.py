@@ -40,7 +40,7 @@ def refuse_if_imported(baseline: Baseline) -> None:
         kept.facts.get("intent") is None or kept.facts.get("arguments") is None for kept in baseline.launches
     ):
         raise ImbError(
-            f"baseline {baseline} was not launched by imb; give the results to check (check {baseline.name} SIDE)"
+            f"baseline {baseline} was not launched by imb; give the results to check (check {baseline.name} RESULTS)"
         )
 
 
