@@ -77,7 +77,7 @@ void use_exception_text(Function function) {
 }
 
 // Returns the reason after the current activity: "PingPong, 2 processes, 8 B: out of memory".
-const char* located(const char* reason) {
+const char* reason_with_activity(const char* reason) {
   static std::array<char, 512> text;
   // Does not wait for the lock: this thread may hold it in note_activity().
   const std::unique_lock lock(activity_mutex, std::try_to_lock);
@@ -123,7 +123,7 @@ template <class CallWithReason>
   system::exit_after(abort_seconds, exit_aborted);
   const bool up = mpi_is_up();
   call_with_reason([&](const char* what) {
-    const char* const reason = located(what);
+    const char* const reason = reason_with_activity(what);
     print_reason(reason);
     system::write_abort_record(reason);
     system::exit_after(notice_seconds + abort_seconds, exit_aborted);
@@ -165,7 +165,7 @@ void share_aborts(ProcessGroup& world) {
   if (world.rank() != 0) system::send_abort_notices_to(where);
 }
 
-void warn_of_wait(const char* reason) { print_reason(located(reason), ""); }
+void warn_of_wait(const char* reason) { print_reason(reason_with_activity(reason), ""); }
 
 void leave_without_others(int status) {
   constexpr double patience = 10;  // rank 0 ends the job earlier

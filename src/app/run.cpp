@@ -110,7 +110,7 @@ bool is_rank(const char* which) {
 }
 #endif
 
-/// Aborts the run when IMB-FABRIC takes too long to start. Watches until over() is called; from then on the
+/// Aborts the run when IMB-FABRIC takes too long to start. Watches until stop() is called; from then on the
 /// TimeoutProcessGroup detects ranks that do not respond. Rank 0 aborts after ten times -pair_timeout, and
 /// rank 1 after fifteen times, in case rank 0 does not respond. Watches nothing in other components, with
 /// -pair_timeout 0 and on simulated ranks.
@@ -134,7 +134,7 @@ class StartWatch {
     static_cast<void>(arguments);
 #endif
   }
-  void over() { watch_.reset(); }
+  void stop() { watch_.reset(); }
 
  private:
   std::optional<system::Watch> watch_;
@@ -180,7 +180,7 @@ class Run final : public HostServices {
     if (!options.json_file.empty()) share_aborts(world_);
 #endif
     const std::unique_ptr<ProcessGroup> all_ranks = make_process_group();
-    start.over();
+    start.stop();
     begin(facts);
     catch_stops();
     std::unique_ptr<MpiClock> clock;
@@ -213,7 +213,8 @@ class Run final : public HostServices {
       timeout_group_ = all_ranks.get();
       if (world_.rank() == 0) {
         system::block_signals_during([this] { writer_ = std::make_unique<ThreadTeam>(2); });
-        reporters_.write_through([this](const std::function<void()>& write) { write_beside(write); });
+        reporters_.write_through(
+            [this](const std::function<void()>& write) { write_on_second_thread(write); });
       }
       return all_ranks;
     }
@@ -236,7 +237,7 @@ class Run final : public HostServices {
 
   // Writes on a second thread, as the reader of the output may be slow. Meanwhile the main thread, the only
   // one that may call MPI, tells the other ranks that this rank responds.
-  void write_beside(const std::function<void()>& write) {
+  void write_on_second_thread(const std::function<void()>& write) {
     std::promise<void> written;
     const std::future<void> over = written.get_future();
     writer_->run([&](int thread) {
@@ -284,7 +285,7 @@ class Run final : public HostServices {
         std::fprintf(stderr, "%s: warning: %s\n", launch_name(component_).c_str(), warning.c_str());
       }
     };
-    writer_ ? write_beside(warn) : warn();
+    writer_ ? write_on_second_thread(warn) : warn();
     reporters_.begin(facts, options);
   }
 

@@ -143,7 +143,7 @@ std::optional<Options> action_only(const Program& program, Arguments arguments) 
       read_list_words(program, arguments, options);
     } else if (has_value) {
       options.help_topic = arguments[i + 1];
-      help_text(program, options.help_topic);  // throws where the topic is unknown
+      help_text(program, options.help_topic);  // throws if the topic is unknown
     }
     return options;
   }

@@ -103,7 +103,7 @@ std::string comma_separated(std::span<const std::string> names) {
   return text;
 }
 
-/// The benchmarks of the program that use an option, where not all of them do.
+/// The benchmarks of the program that use an option; empty if all do.
 std::string users_of(const Program& program, const Option& option) {
   if (option.used_by == nullptr) return {};
   std::vector<std::string> names;

@@ -226,7 +226,7 @@ void apply(const Option& option, ParseState& state, std::string_view word);
 /// The default of an option in a component; empty if it has none.
 std::string default_value(const Option& option, const Defaults& defaults);
 
-/// The message for two options of which only one can be given.
+/// The message about two options that cannot be given together.
 inline std::string cannot_combine(const std::string& one, const std::string& other) {
   return one + " and " + other + " cannot be combined; give one of them";
 }
@@ -240,7 +240,7 @@ bool looks_like_option(std::string_view word);
 /// The option that `word`, including its dashes, names, or nullptr.
 const Option* find_option(std::string_view word);
 
-/// The name of the option that `word` may be a misspelling of, without dash, or an empty text.
+/// The option name nearest to a misspelled `word`, without dash, or an empty text.
 std::string_view nearest_option(std::string_view word);
 
 }  // namespace openimb

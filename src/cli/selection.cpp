@@ -102,7 +102,7 @@ void add_names(std::vector<NamedBenchmark>& list, std::string_view word, const s
     if (const std::string_view name = trimmed(part); !name.empty())
       list.push_back({std::string(name), where});
   }
-  // A word of commas only must be reported as an error.
+  // Keeps a word that has only commas, so that it is reported as an error.
   if (list.size() == before) list.push_back({std::string(word), where});
 }
 

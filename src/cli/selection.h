@@ -32,7 +32,7 @@ std::vector<SelectedBenchmark> select_benchmarks(const Program& program, const N
 /// The benchmark of this name, in any case and with or without Multi-, or nullptr.
 const Spec* find_benchmark(const Program& program, std::string_view name);
 
-/// The name in the catalog of which `word` may be a misspelling, or an empty string.
+/// The catalog name nearest to a misspelled `word`, or an empty string.
 std::string_view nearest_benchmark(const Program& program, std::string_view word);
 
 }  // namespace openimb

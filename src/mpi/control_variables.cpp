@@ -23,7 +23,7 @@ namespace openimb {
 /// Type of a variable's value. A value is held as the bytes that MPI_T reads and writes.
 struct ValueType {
   std::string (*parse)(std::string_view text) = nullptr;  ///< empty if the text is no such value
-  std::string (*shown)(const std::string& value) = nullptr;
+  std::string (*format)(const std::string& value) = nullptr;
   const char* name = "";  ///< for messages; empty if values of this type cannot be set
 };
 
@@ -57,7 +57,7 @@ constexpr ValueType number_type(const char* name) {
             if (error != std::errc() || end != text.data() + text.size()) return {};
             return bytes_of(number);
           },
-          .shown =
+          .format =
               [](const std::string& value) {
                 Number number{};
                 std::memcpy(&number, value.data(), sizeof number);
@@ -73,13 +73,13 @@ constexpr ValueType switch_type{
       if (text == "1" || text == "true") return bytes_of(true);
       return text == "0" || text == "false" ? bytes_of(false) : "";
     },
-    .shown = [](const std::string& value) -> std::string { return value.front() != 0 ? "1" : "0"; },
+    .format = [](const std::string& value) -> std::string { return value.front() != 0 ? "1" : "0"; },
     .name = "0 or 1"};
 
 // The bytes of a text include its final null.
 constexpr ValueType text_type{
     .parse = [](std::string_view text) { return std::string(text) + '\0'; },
-    .shown = [](const std::string& value) { return value.substr(0, value.find('\0')); },
+    .format = [](const std::string& value) { return value.substr(0, value.find('\0')); },
     .name = "text"};
 
 ValueType value_type(MPI_Datatype type) {
@@ -221,7 +221,7 @@ struct ControlVariables::Variable {
 
   Variable(const std::string& wanted, std::size_t variants);
   std::string parse(const std::string& text) const;
-  std::string shown(const std::string& value) const { return type.shown(value); }
+  std::string format(const std::string& value) const { return type.format(value); }
   void write(const std::string& value);
 };
 
@@ -281,7 +281,7 @@ void ControlVariables::Variable::write(const std::string& value) {
   std::string buffer = value;
   if (data_type == MPI_CHAR) buffer.resize(std::max(buffer.size(), static_cast<std::size_t>(handle->count)));
   if (const int code = MPI_T_cvar_write(handle->value, buffer.data()); code != MPI_SUCCESS) {
-    throw std::runtime_error(name + "=" + shown(value) + ": this MPI refuses it: " + error_text(code));
+    throw std::runtime_error(name + "=" + format(value) + ": this MPI refuses it: " + error_text(code));
   }
   in_force = value;
 }
@@ -327,7 +327,7 @@ void ControlVariables::find(std::span<const Variant> variants) {
         if (known == variables_.end()) {
           variables_.push_back(std::make_unique<Variable>(name, variants.size()));
           known = variables_.end() - 1;
-          at_start_.emplace_back(name, (*known)->shown((*known)->at_start));
+          at_start_.emplace_back(name, (*known)->format((*known)->at_start));
         }
         (*known)->by_variant[i] = (*known)->parse(value);
       } catch (const std::out_of_range&) {
@@ -348,8 +348,8 @@ void ControlVariables::try_variant(const Variant& variant, int index) {
     for (const auto& variable : variables_) {
       const std::optional<std::string> value = read_value(variable->handle->value, variable->data_type);
       if (value == variable->in_force) continue;
-      throw std::runtime_error(variable->name + "=" + variable->shown(variable->in_force) + ": this MPI " +
-                               (value ? "makes it " + variable->shown(*value) : "cannot read it again"));
+      throw std::runtime_error(variable->name + "=" + variable->format(variable->in_force) + ": this MPI " +
+                               (value ? "makes it " + variable->format(*value) : "cannot read it again"));
     }
     check_effect(variant);
     use(std::nullopt);

@@ -9,7 +9,7 @@ namespace openimb {
 namespace {
 
 // Returns a figure in the unit of the text; 0 if the row lacks a figure that the table shows.
-double shown(const Row& row, Figure figure, double bytes_per_megabyte) {
+double text_value(const Row& row, Figure figure, double bytes_per_megabyte) {
   if (!row.has(figure) && info_of(figure).presence != FigureInfo::always) return 0;
   const Unit unit = info_of(figure).unit;
   if (unit == Unit::seconds) return row[figure] * 1e6;
@@ -32,7 +32,7 @@ std::vector<Cell> labeled_cells(const Table& table, const Measurement& measureme
     cells.push_back({"", " " + number + "(" + std::string(unit) + ")"});
   };
   for (const Column& column : table.shown().columns) {
-    add(formatted("%g", shown(row, column.figure, bytes_per_megabyte)), column.head);
+    add(formatted("%g", text_value(row, column.figure, bytes_per_megabyte)), column.head);
   }
   if (table.multi == Multi::each_group) add(std::to_string(row.group), "group");
   if (table.precision) add(precision(row, true), "+-%");
@@ -65,7 +65,7 @@ std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, c
   if (table.has_lengths()) cells.push_back({"#bytes", integer_cell(measurement.bytes)});
   cells.push_back({"#repetitions", integer_cell(measurement.repetitions)});
   for (const Column& column : table.shown().columns) {
-    const double number = shown(row, column.figure, bytes_per_megabyte);
+    const double number = text_value(row, column.figure, bytes_per_megabyte);
     const bool rounded = info_of(column.figure).unit == Unit::messages_per_second;
     if (info_of(column.figure).presence == FigureInfo::where_valid && !row.has(column.figure)) {
       cells.push_back({column.head, padded("n/a")});

@@ -151,7 +151,7 @@ std::string SweepText::slowest(const Table& table) const {
           formatted("# slow: %lld B: %.2f usec, %.2f of the median: pair %s\n", length, sample.seconds * 1e6,
                     median > 0 ? sample.seconds / median : 0, name(sample.place).c_str());
     }
-    for (const Failed& failed : summary.failed_pairs) {
+    for (const FailedPair& failed : summary.failed_pairs) {
       text += formatted("# failed: %lld B: pair %s: %s\n", length, name(failed.place).c_str(),
                         failed.detail.c_str());
     }

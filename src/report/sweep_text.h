@@ -37,7 +37,7 @@ class SweepText {
   std::string slowest(const Table& table) const;
 
  private:
-  struct Failed {
+  struct FailedPair {
     PairPlace place;
     std::string detail;
   };
@@ -46,8 +46,8 @@ class SweepText {
     std::int64_t repetitions = 0;  ///< the least of any pair
     std::int64_t defects = 0;
     std::int64_t failed = 0;
-    std::vector<PairSample> worst;     ///< slowest first, each pair once
-    std::vector<Failed> failed_pairs;  ///< the first few
+    std::vector<PairSample> worst;         ///< slowest first, each pair once
+    std::vector<FailedPair> failed_pairs;  ///< the first few
   };
   using ByLength = std::map<std::int64_t, LengthSummary>;
 

@@ -189,7 +189,7 @@ std::string in_flight_note(const Measurement& measurement, int asked, std::int64
           shortest(significant(static_cast<double>(max_memory) / static_cast<double>(gibibyte))).c_str()));
 }
 
-std::string levels(const std::vector<SampleStatistics::State>& levels, int samples) {
+std::string levels_text(const std::vector<SampleStatistics::State>& levels, int samples) {
   std::string text;
   for (const SampleStatistics::State& level : levels) {
     text += formatted("%s%.2f usec (%.0f %%)", text.empty() ? "" : ", ", level.level * 1e6,
@@ -273,7 +273,7 @@ void PassesNotes::add(const std::string& where, int group, const SampleStatistic
     }
   }
   if (!statistics.modes.empty() && ++rows_with_levels_ == 1)
-    levels_ = (where.empty() ? "" : where + ": ") + levels(statistics.modes, statistics.used);
+    levels_ = (where.empty() ? "" : where + ": ") + levels_text(statistics.modes, statistics.used);
   if (!statistics.reference) ++rows_without_reference_;
   Machine& machine = machines_[group];
   machine.states.resize(statistics.states.size());
@@ -313,8 +313,8 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
         all_without ? "rows use all samples: too few are in the first" : "rows use samples of the first";
     const std::string states = counted(static_cast<std::int64_t>(machine.states.size()), "state");
     text += note(where, "the machine changed between " + states + ": probes of " +
-                            levels(machine.states, machine.samples) + between_states_text(machine) + "; " +
-                            whose);
+                            levels_text(machine.states, machine.samples) + between_states_text(machine) +
+                            "; " + whose);
   }
   if (rows_without_reference_ > 0 && !all_without) {
     text += formatted("# note: %s with too few samples in the fastest state; all samples are used\n",

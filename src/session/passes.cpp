@@ -23,8 +23,8 @@ namespace {
 // How many probes the states of the machine are fitted to.
 constexpr std::size_t fitted_for_judgment = 400, fitted_for_report = 1000, fitted_when_interrupted = 200;
 
-/// A point over all passes. Only rank 0 has `rows` and `within`. `cost` is this rank's own. All other members
-/// are equal on all ranks.
+/// A point over all passes. Only rank 0 has `rows` and `was_within`. `cost` is this rank's own. All other
+/// members are equal on all ranks.
 struct PassPoint {
   const Point* point = nullptr;
   int first_row = 0;
@@ -36,7 +36,7 @@ struct PassPoint {
   std::int64_t valid = 0;       ///< valid repetitions, with -sync_start clock
   bool given_up = false;        ///< too few repetitions were valid
   std::optional<double> width;  ///< of -arrival, in seconds, once it is known
-  bool within = false;          ///< whether the last judgment found it within the precision
+  bool was_within = false;      ///< whether the last judgment found it within the precision
   std::optional<Failure> failure;
   std::vector<RowSeries> rows;
 };
@@ -56,7 +56,7 @@ struct PassTable {
   Probing probing;
   std::vector<PassPoint> points;
 
-  bool idle() const {
+  bool is_idle() const {
     return failure.has_value() ||
            std::ranges::all_of(points, [](const PassPoint& point) { return point.done || point.failure; });
   }
@@ -97,7 +97,7 @@ class PassSession {
   bool everything_is_measured() const;
   bool all_are_done();
   void judge();
-  static void finish_together(Variants variants);
+  static void finish_variants_together(Variants variants);
   bool is_done(const PassTable& table, PassPoint& entry) const;
   void report();
   void report(PassTable& table);
@@ -184,7 +184,7 @@ void PassSession::run_pass() {
 // Returns whether the launch continues.
 bool PassSession::run_variants(Variants variants) {
   for (const auto& table : variants) {
-    if (table->begun && table->idle()) continue;
+    if (table->begun && table->is_idle()) continue;
     if (must_end()) return false;
     if (!table->begun) {
       begin(*table);
@@ -378,7 +378,7 @@ bool PassSession::must_end(double next) {
 }
 
 bool PassSession::everything_is_measured() const {
-  return std::ranges::all_of(tables_, [](const auto& table) { return table->idle(); });
+  return std::ranges::all_of(tables_, [](const auto& table) { return table->is_idle(); });
 }
 
 // Judgments become rarer, as each further pass adds less.
@@ -408,7 +408,7 @@ void PassSession::judge() {
     for (const auto& table : tables_) {
       for (PassPoint& entry : table->points) entry.done = is_done(*table, entry);
     }
-    for (const Variants variants : variants_of_tables()) finish_together(variants);
+    for (const Variants variants : variants_of_tables()) finish_variants_together(variants);
     if (!everything_is_measured()) break;
   }
   judging_ = parts_.host.now() - begun;
@@ -416,7 +416,7 @@ void PassSession::judge() {
 
 // Variants are compared with each other, so a point is measured under all variants until it is done under
 // all.
-void PassSession::finish_together(Variants variants) {
+void PassSession::finish_variants_together(Variants variants) {
   for (std::size_t i = 0; i < variants.front()->points.size(); ++i) {
     const bool all = std::ranges::all_of(variants, [i](const auto& table) {
       return table->failure || table->points[i].failure || table->points[i].done;
@@ -434,7 +434,7 @@ bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
   const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
     return row.passes->reference && is_within(*row.passes, *passes_.precision);
   });
-  return std::exchange(entry.within, within) && within;
+  return std::exchange(entry.was_within, within) && within;
 }
 
 // An interrupted launch has a fraction of a second for its report, so it fits fewer probes.

@@ -143,7 +143,7 @@ double PointRun::run_batch(const BatchPlan& step) {
     const auto stamps = std::span(repetition_seconds_)
                             .subspan(static_cast<std::size_t>(stamps_each * first),
                                      static_cast<std::size_t>(stamps_each * step.repetitions));
-    seconds_in_all_ += run_timed(first, step, [&](std::int64_t, std::int64_t repetitions) {
+    total_seconds_ += run_timed(first, step, [&](std::int64_t, std::int64_t repetitions) {
       const double begun = parts_.host.now();
       const double seconds = batch_->run(repetitions, timing(), stamps);
       elapsed = parts_.host.now() - begun;
@@ -151,8 +151,8 @@ double PointRun::run_batch(const BatchPlan& step) {
     });
     segments_.push_back(step);
     total_ = first + step.repetitions;
-    seconds_ = {seconds_in_all_ / static_cast<double>(total_)};
-    valid_in_all_ += valid_ = valid_among(stamps);
+    seconds_ = {total_seconds_ / static_cast<double>(total_)};
+    total_valid_ += valid_ = valid_among(stamps);
     return elapsed;
   }
   const double seconds = run_timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
@@ -211,8 +211,8 @@ void PointRun::run_with_load() {
   }
   batch_->conclude(total_);
   const double t_cpu = fixed ? parts_.load.seconds_for(units) : trimmed_mean(std::move(computing));
-  overlapped_.t_ovrl = parts_.world.gather(mean_of(trimmed_mean(std::move(with_load))));
-  overlapped_.t_cpu = parts_.world.gather(mean_of(t_cpu));
+  overlapped_.t_ovrl = parts_.world.gather(value_or_nan(trimmed_mean(std::move(with_load))));
+  overlapped_.t_cpu = parts_.world.gather(value_or_nan(t_cpu));
 }
 
 // Runs the batch again while ranks that take no part first compute, for as long as the slowest rank needed
@@ -222,10 +222,10 @@ void PointRun::run_while_target_computes() {
   const double pure = trimmed_mean(seconds_) * static_cast<double>(total_);
   const std::int64_t units = parts_.load.units_for(parts_.world.largest(pure));
   for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
-  if (!idle() && !batch_->takes_part()) parts_.load.compute(units);
+  if (!is_idle() && !batch_->takes_part()) parts_.load.compute(units);
   const double seconds = batch_->run(total_, Timing::total, {});
   parts_.world.barrier();
-  overlapped_.t_ovrl = parts_.world.gather(mean_of(seconds / static_cast<double>(total_)));
+  overlapped_.t_ovrl = parts_.world.gather(value_or_nan(seconds / static_cast<double>(total_)));
 }
 
 Measurement PointRun::measurement() {
@@ -251,14 +251,15 @@ Measurement PointRun::measurement() {
 
 // Gathers the mean of each rank or thread, in the order of world ranks and of threads within each rank.
 std::vector<double> PointRun::gather_means() {
-  if (plan_.table.timed_threads() == 1) return parts_.world.gather(mean_of(trimmed_mean(seconds_)));
+  if (plan_.table.timed_threads() == 1) return parts_.world.gather(value_or_nan(trimmed_mean(seconds_)));
   return gather_by_thread(thread_seconds_);
 }
 
 std::vector<double> PointRun::gather_by_thread(const std::vector<std::vector<double>>& thread_seconds) {
   const auto threads = static_cast<std::size_t>(plan_.table.timed_threads());
   std::vector<double> mine(threads, std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t i = 0; i < thread_seconds.size(); ++i) mine[i] = mean_of(trimmed_mean(thread_seconds[i]));
+  for (std::size_t i = 0; i < thread_seconds.size(); ++i)
+    mine[i] = value_or_nan(trimmed_mean(thread_seconds[i]));
   std::vector<double> all;
   for (const std::vector<double>& rank_values : parts_.world.gather(std::span<const double>(mine))) {
     all.insert(all.end(), rank_values.begin(), rank_values.end());
@@ -304,7 +305,7 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
 std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
   for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
   if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
-  return gather_series(idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_));
+  return gather_series(is_idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_));
 }
 
 // At rank 0: the series of each group, from the group's first rank.
@@ -358,8 +359,8 @@ double PointRun::even_median() {
   const auto repetitions = static_cast<std::int64_t>(std::clamp(fitting, 1.0, most));
   stamps.assign(static_cast<std::size_t>(stamps_each * repetitions), 0.0);
   run_at_agreed_times(repetitions, stamps);
-  const double mine = figures_of(series_of(stamps)).from_last;
-  const bool first_of_group = !idle() && open_.group().rank() == 0;
+  const double mine = figures_of(arrival_series(stamps)).from_last;
+  const bool first_of_group = !is_idle() && open_.group().rank() == 0;
   if (parts_.world.any(first_of_group && std::isnan(mine))) {
     throw PointError{
         {.cause = Failure::Cause::unavailable,
@@ -375,7 +376,7 @@ std::int64_t PointRun::valid_among(std::span<const double> stamps) {
   for (std::size_t i = 0; i < repetitions; ++i) {
     late[i] = is_late(&stamps[stamps_each * i], parts_.clock->tolerance()) ? 1 : 0;
   }
-  const bool is_active = !idle();
+  const bool is_active = !is_idle();
   ArrivalSeries series;
   if (is_active) series.late = open_.group().slowest(late);
   const bool first_of_group = is_active && open_.group().rank() == 0;
@@ -384,8 +385,8 @@ std::int64_t PointRun::valid_among(std::span<const double> stamps) {
 }
 
 // Returns the series at the first rank of each group; empty elsewhere.
-ArrivalSeries PointRun::series_of(std::span<const double> stamps) {
-  if (idle()) return {};
+ArrivalSeries PointRun::arrival_series(std::span<const double> stamps) {
+  if (is_idle()) return {};
   const CommonClock& clock = *parts_.clock;
   ProcessGroup& group = open_.group();
   std::vector<double> begun, ended, late;
@@ -410,15 +411,15 @@ ArrivalSeries PointRun::series_of(std::span<const double> stamps) {
 
 void PointRun::gather_arrivals(PointTimes& times) {
   const auto stamps = std::span(repetition_seconds_).first(static_cast<std::size_t>(stamps_each * total_));
-  const ArrivalSeries series = series_of(stamps);
+  const ArrivalSeries series = arrival_series(stamps);
   const CommonClock& clock = *parts_.clock;
-  const double bound = idle() ? 0 : std::max(clock.bound(stamps[1]), clock.bound(stamps.back()));
+  const double bound = is_idle() ? 0 : std::max(clock.bound(stamps[1]), clock.bound(stamps.back()));
   times.clock_bound = parts_.world.largest(bound);
   times.clock_disagreement = clock.disagreement();
   if (parts_.options.arrival) times.arrival_width = width_;
   times.given_up = total_ < planned_;
   GroupArrivals mine = figures_of(series);
-  if (!idle()) find_ranks(mine, series, times.clock_bound);
+  if (!is_idle()) find_late_and_last(mine, series, times.clock_bound);
   const std::array all{mine.from_last,     mine.from_first, mine.start_skew,   mine.exit_skew,
                        mine.valid_percent, mine.late_rank,  mine.last_out_rank};
   const std::vector<std::vector<double>> rank_stamps = parts_.world.gather(std::span<const double>(all));
@@ -440,7 +441,7 @@ void PointRun::gather_arrivals(PointTimes& times) {
 
 // Finds which rank was late most often and which rank exited last, by more than the error of the clocks. The
 // result is at the first rank of the group.
-void PointRun::find_ranks(GroupArrivals& found, const ArrivalSeries& series, double bound) {
+void PointRun::find_late_and_last(GroupArrivals& found, const ArrivalSeries& series, double bound) {
   ProcessGroup& group = open_.group();
   const std::vector<int>& ranks =
       plan_.table.grouping
@@ -514,12 +515,12 @@ void PointRun::require_no_error(const std::string& mine) const {
   throw PointError{{.cause = Failure::Cause::io_error, .bytes = point_.bytes, .detail = detail}};
 }
 
-// The value that a rank reports: NaN where it took no part.
-double PointRun::mean_of(double seconds) const {
+// Returns the value of a rank that took part; NaN on other ranks.
+double PointRun::value_or_nan(double seconds) const {
   return batch_->takes_part() ? seconds : std::numeric_limits<double>::quiet_NaN();
 }
 
-bool PointRun::idle() const { return plan_.table.grouping.group_of(parts_.world.rank()) < 0; }
+bool PointRun::is_idle() const { return plan_.table.grouping.group_of(parts_.world.rank()) < 0; }
 
 Timing PointRun::timing() const {
   if (plan_.gated) return Timing::at_agreed_times;

@@ -75,7 +75,7 @@ class PointRun {
   /// group. Equal on all ranks. Throws PointError if no repetition is valid.
   double even_median();
   /// Measured repetitions in which no rank of any group was late; equal on all ranks.
-  std::int64_t valid() const { return valid_in_all_; }
+  std::int64_t valid() const { return total_valid_; }
   /// At rank 0, one entry per row: the probes of the row's ranks.
   const std::vector<PassSample::Probes>& probes() const { return probes_; }
   /// Seconds of one measured repetition on the slowest rank.
@@ -107,17 +107,17 @@ class PointRun {
   void synchronize_clocks(double oldest);
   void set_arrival();
   std::int64_t valid_among(std::span<const double> stamps);
-  ArrivalSeries series_of(std::span<const double> stamps);
+  ArrivalSeries arrival_series(std::span<const double> stamps);
   void gather_arrivals(PointTimes& times);
-  void find_ranks(GroupArrivals& found, const ArrivalSeries& series, double bound);
+  void find_late_and_last(GroupArrivals& found, const ArrivalSeries& series, double bound);
   double run_at_agreed_times(std::int64_t repetitions, std::span<double> stamps);
   double drift_of_load();
   void require_space() const;
   void require_no_error(const std::string& mine) const;
-  double mean_of(double seconds) const;
+  double value_or_nan(double seconds) const;
   std::vector<double> gather_means();
   std::vector<double> gather_by_thread(const std::vector<std::vector<double>>& thread_seconds);
-  bool idle() const;
+  bool is_idle() const;
   Timing timing() const;
 
   const SessionParts& parts_;
@@ -138,9 +138,9 @@ class PointRun {
   double width_ = 0;                        ///< of -arrival, in seconds
   std::int64_t planned_ = 0;                ///< repetitions planned; fewer are measured if too few are valid
   std::int64_t valid_ = 0,
-               valid_in_all_ = 0;  ///< repetitions in which no rank was late: in the last batch, in all
-  double seconds_in_all_ = 0;      ///< measured, without the waiting at gates
-  bool with_load_ = false;         ///< computes in each repetition
+               total_valid_ = 0;  ///< repetitions in which no rank was late: in the last batch, in all
+  double total_seconds_ = 0;      ///< measured, without the waiting at gates
+  bool with_load_ = false;        ///< computes in each repetition
   Overlapped overlapped_;
   double seconds_each_ = 0;
   double measured_seconds_ = 0;

@@ -48,7 +48,7 @@ class Sweeps {
                                   const EndpointPairs& pairs);
   void mark_lost(const UnresponsiveRanks& lost);
   bool is_lost(int endpoint) const { return !lost_[static_cast<std::size_t>(endpoint)].empty(); }
-  bool too_few() const { return std::ranges::count(lost_, std::string()) < 2; }
+  bool too_few_endpoints() const { return std::ranges::count(lost_, std::string()) < 2; }
   std::vector<std::vector<int>> readers_of(const EndpointPairs& pairs) const;
   void measure(SweepTable& table, const Point& point, int round, const EndpointPairs& pairs);
   void report(const SweepTable& table, const Measurement& measurement, int round, const EndpointPairs& pairs);
@@ -77,7 +77,7 @@ Ending Sweeps::run() {
   open_tables();
   const Passes passes = parts_.options.passes.value_or(Passes{.most = 1, .precision = {}, .budget = {}});
   const int most = passes.most.value_or(std::numeric_limits<int>::max());
-  while (pass_ < most && !too_few() && !must_end()) {
+  while (pass_ < most && !too_few_endpoints() && !must_end()) {
     ++pass_;
     run_pass();
   }
@@ -273,7 +273,7 @@ bool Sweeps::must_end() {
   }
 }
 
-// Called by the watch thread while rank 0 waits for its partner, and every other rank therefore waits too.
+// Called by the watch thread while rank 0 waits for its partner, so that every other rank waits.
 // The point that is measured is passed by value.
 void Sweeps::report_rest(const SweepTable& table, std::int64_t bytes, int round,
                          const std::optional<EndpointPair>& pair) {

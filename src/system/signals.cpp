@@ -45,7 +45,7 @@ std::atomic<int> arrived{0};
 std::atomic<int> timed_status{-1};  // of exit_after(); -1: the timer belongs to a stop signal
 double grace = 0;
 
-[[noreturn]] void leave() {
+[[noreturn]] void write_record_and_exit() {
   const int set = current_set.load();
   const auto signals = stop_signals();
   for (std::size_t i = 0; set >= 0 && i < signals.size(); ++i) {
@@ -65,14 +65,14 @@ bool start_leaving() {
 
 void on_timer() noexcept {
   if (const int status = timed_status.load(); status >= 0) exit_now(status);
-  if (start_leaving()) leave();
+  if (start_leaving()) write_record_and_exit();
 }
 
 void on_stop(int number) noexcept {
   if (timed_status.load() >= 0) return;  // an abort is under way
   int none = 0;
   if (!arrived.compare_exchange_strong(none, number)) {
-    if (start_leaving()) leave();
+    if (start_leaving()) write_record_and_exit();
     if (phase.load() == Phase::ended) exit_now(128 + number);
     return;  // another thread is leaving
   }

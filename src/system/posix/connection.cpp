@@ -58,7 +58,7 @@ class TcpConnection final : public SocketConnection {
   }
 };
 
-int connected(const addrinfo* addresses) {
+int connect_to_any(const addrinfo* addresses) {
   int error = 0;
   for (const addrinfo* at = addresses; at != nullptr; at = at->ai_next) {
     const int descriptor = socket(at->ai_family, at->ai_socktype, at->ai_protocol);
@@ -101,7 +101,7 @@ std::unique_ptr<Connection> connect_tcp(const std::string& host, const std::stri
   if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &addresses); error != 0) {
     throw std::runtime_error(where + gai_strerror(error));
   }
-  const int socket = connected(addresses);
+  const int socket = connect_to_any(addresses);
   const int error = errno;
   freeaddrinfo(addresses);
   if (socket < 0) throw std::runtime_error(where + std::strerror(error));

@@ -32,16 +32,16 @@ namespace fs = std::filesystem;
 constexpr double unknown = ThreadCounters::unknown;
 
 /// A file that stays open. Files of /proc and /sys have new contents whenever they are read at offset 0.
-class KeptFile {
+class OpenFile {
  public:
-  KeptFile() = default;
-  explicit KeptFile(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  KeptFile(KeptFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-  KeptFile& operator=(KeptFile&& other) noexcept {
+  OpenFile() = default;
+  explicit OpenFile(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  OpenFile(OpenFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  OpenFile& operator=(OpenFile&& other) noexcept {
     std::swap(file_, other.file_);
     return *this;
   }
-  ~KeptFile() {
+  ~OpenFile() {
     if (file_ >= 0) close(file_);
   }
   /// Reads once, at most what `space` holds. Empty at the end of the file and after an error.
@@ -60,7 +60,7 @@ class KeptFile {
 
 /// Calls `use` with each line, until it returns false.
 template <class Use>
-void each_line(const KeptFile& file, Use use) {
+void for_each_line(const OpenFile& file, Use use) {
   std::array<char, 8192> space;
   std::size_t at = 0, rest = 0;
   while (rest < space.size()) {  // the lines that are needed are shorter
@@ -77,7 +77,7 @@ void each_line(const KeptFile& file, Use use) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
-/// Removes the word at the start of `text` and the blanks before it; returns its value, if it is a number.
+/// Removes the first word of `text` and the blanks before it. Returns the word's value if it is a number.
 std::optional<double> take_number(std::string_view& text) noexcept {
   const char* const text_end = text.data() + text.size();
   const char* const first = std::find_if_not(text.data(), text_end, is_blank);
@@ -90,7 +90,7 @@ std::optional<double> take_number(std::string_view& text) noexcept {
 }
 
 /// Returns the n-th word of `text`, counted from 1, if all words up to it are numbers.
-std::optional<double> number(std::string_view text, int n) noexcept {
+std::optional<double> nth_number(std::string_view text, int n) noexcept {
   std::optional<double> value;
   do {
     value = take_number(text);
@@ -113,7 +113,7 @@ struct Interface {
   std::string name;
   bool physical = false;
   std::size_t position = 0;
-  KeptFile sent_file, received_file;  // RDMA only
+  OpenFile sent_file, received_file;  // RDMA only
   double sent = unknown, received = unknown;
 
   auto importance() const {
@@ -134,15 +134,15 @@ std::optional<InterfaceLine> interface_line(std::string_view line) noexcept {
   return InterfaceLine{line.substr(first, colon - first), line.substr(colon + 1)};
 }
 
-void read_counter(const KeptFile& file, double& bytes) noexcept {
+void read_counter(const OpenFile& file, double& bytes) noexcept {
   constexpr double unit = 4;
   std::array<char, 64> space;
-  if (const auto value = number(file.read(space), 1)) bytes = *value * unit;
+  if (const auto value = nth_number(file.read(space), 1)) bytes = *value * unit;
 }
 
-std::vector<Interface> network_interfaces(const KeptFile& file, const std::string& sys) {
+std::vector<Interface> network_interfaces(const OpenFile& file, const std::string& sys) {
   std::vector<Interface> interfaces;
-  each_line(file, [&](std::string_view text) {
+  for_each_line(file, [&](std::string_view text) {
     const auto line = interface_line(text);
     if (!line || line->name.empty()) return true;
     Interface interface;
@@ -173,8 +173,8 @@ std::vector<Interface> rdma_ports(const std::string& sys) {
       interface.name = device;
       if (numbers.size() > 1) interface.name.append(":").append(port);
       interface.physical = true;
-      interface.sent_file = KeptFile(counters + "port_xmit_data");
-      interface.received_file = KeptFile(counters + "port_rcv_data");
+      interface.sent_file = OpenFile(counters + "port_xmit_data");
+      interface.received_file = OpenFile(counters + "port_rcv_data");
       rdma_interfaces.push_back(std::move(interface));
     }
   }
@@ -245,16 +245,16 @@ struct CounterReader::Host {
     const std::span in_file(interfaces_.data(), in_net_file_);
     std::size_t matched = 0, next = 0;  // lines keep their order, unless interfaces come or go
     if (!in_file.empty()) {
-      each_line(net_file_, [&](std::string_view text) {
+      for_each_line(net_file_, [&](std::string_view text) {
         const auto line = interface_line(text);
         if (!line) return true;
-        const auto is_it = [&](const Interface& candidate) { return candidate.name == line->name; };
-        auto at = std::find_if(in_file.begin() + static_cast<std::ptrdiff_t>(next), in_file.end(), is_it);
-        if (at == in_file.end()) at = std::find_if(in_file.begin(), in_file.end(), is_it);
+        const auto has_name = [&](const Interface& candidate) { return candidate.name == line->name; };
+        auto at = std::find_if(in_file.begin() + static_cast<std::ptrdiff_t>(next), in_file.end(), has_name);
+        if (at == in_file.end()) at = std::find_if(in_file.begin(), in_file.end(), has_name);
         if (at == in_file.end()) return true;
         next = static_cast<std::size_t>(at - in_file.begin()) + 1;
-        if (const auto value = number(line->counters, 1)) at->received = *value;
-        if (const auto value = number(line->counters, 9)) at->sent = *value;
+        if (const auto value = nth_number(line->counters, 1)) at->received = *value;
+        if (const auto value = nth_number(line->counters, 9)) at->sent = *value;
         return ++matched < in_file.size();
       });
     }
@@ -269,11 +269,11 @@ struct CounterReader::Host {
   void read_steal() noexcept {
     constexpr int steal_column = 8;
     constexpr std::string_view key = "cpu";
-    each_line(stat_file_, [&](std::string_view line) {
+    for_each_line(stat_file_, [&](std::string_view line) {
       if (!line.starts_with(key)) return false;
       line.remove_prefix(key.size());
       if (line.empty() || is_blank(line.front())) return true;
-      const auto cpu = take_number(line), ticks = number(line, steal_column);
+      const auto cpu = take_number(line), ticks = nth_number(line, steal_column);
       if (!cpu || !ticks) return true;
       const auto at = std::ranges::lower_bound(steal_, *cpu, {}, &CpuSteal::cpu);
       if (at != steal_.end() && at->cpu == *cpu) at->ticks = *ticks;
@@ -281,7 +281,7 @@ struct CounterReader::Host {
     });
   }
 
-  KeptFile net_file_, stat_file_;
+  OpenFile net_file_, stat_file_;
   std::vector<Interface> interfaces_;  // those of net_file_ first
   std::size_t in_net_file_ = 0;
   std::vector<std::string> names_;
@@ -307,7 +307,7 @@ struct CounterReader::State {
     // kernel does not count.
     std::array<char, 128> space;
     const std::string_view text = schedstat_.read(space);
-    const auto delay = number(text, 2), slices = number(text, 3);
+    const auto delay = nth_number(text, 2), slices = nth_number(text, 3);
     if (delay && slices && *slices > 0) run_delay_ = *delay * 1e-9;
     return run_delay_;
   }
@@ -316,7 +316,7 @@ struct CounterReader::State {
   std::optional<Host> host;
 
  private:
-  KeptFile schedstat_;
+  OpenFile schedstat_;
   double switches_ = unknown, run_delay_ = unknown;
 };
 

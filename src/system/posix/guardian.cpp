@@ -22,7 +22,7 @@ namespace {
 // for.
 void detach(int keep) {
   setsid();
-  std::set_terminate([] { _exit(1); });  // the launch then goes on without a guardian
+  std::set_terminate([] { _exit(1); });  // the launch then continues without a guardian
   const int nothing = ::open("/dev/null", O_RDWR);
   for (const int descriptor : {0, 1, 2}) dup2(nothing, descriptor);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGPIPE}) {

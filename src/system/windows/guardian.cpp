@@ -142,7 +142,7 @@ std::unique_ptr<Connection> start_guardian(void (*)(Connection&)) {
 std::unique_ptr<Connection> launch_of_guardian(int argc, char** argv) {
   if (argc != 4 || std::string_view(argv[1]) != guardian_word) return nullptr;
   std::set_terminate(
-      [] { TerminateProcess(GetCurrentProcess(), 1); });  // the launch then goes on without a guardian
+      [] { TerminateProcess(GetCurrentProcess(), 1); });  // the launch then continues without a guardian
   return std::make_unique<PipeConnection>(handle_from(argv[2]), handle_from(argv[3]));
 }
 
