@@ -18,6 +18,7 @@ constexpr Spec fence_spec(std::string_view name, Kind kind, ExposedBuffer expose
               .exposed = exposed, .lengths_of_reductions = true, .sync = SyncMode::fence, .any_sync = true}};
 }
 
+/// The base of transfers that a fence completes.
 struct FencePattern : PatternBase {
   template <class C>
   static Fences epoch(const C& c) {
@@ -29,6 +30,7 @@ struct FencePattern : PatternBase {
   }
 };
 
+/// A transfer between ranks 0 and 1. `What`: the transfer (Put, Get). `Ways`: its origins (OneWay, BothWays).
 template <class What, class Ways>
 struct FencePair : FencePattern {
   using Move = What;

@@ -53,6 +53,7 @@ constexpr Spec rounds_in_flight_spec(std::string_view name, std::string_view mea
   return spec;
 }
 
+/// The base of the benchmarks of IMB-FABRIC.
 struct RoundPattern : PatternBase {
   static bool takes_part(const GroupRank& e) {
     return e.round_partners != nullptr && !e.round_partners->partners.empty();

@@ -64,6 +64,7 @@ struct PairsPingPong : PairsInFlight {
   static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
+/// In each pair, both processes send at the same time.
 struct PairsPingPing : PairsInFlight {
   static constexpr Spec spec = all_pairs_spec("PingPing", 1);
   template <class C>

@@ -9,6 +9,7 @@
 
 namespace openimb {
 
+/// In a periodic chain, every process sends to its right neighbor and receives from its left neighbor.
 struct Sendrecv : PatternBase {
   static constexpr Spec spec{.name = "Sendrecv", .kind = Kind::parallel_transfer, .messages_per_process = 2};
   template <class C>
@@ -28,6 +29,7 @@ void start_sends_to_neighbors(const C& c, const Iteration& it, MPI_Request* requ
                     &requests[1]);
 }
 
+/// In a periodic chain, every process exchanges a message with both neighbors.
 struct Exchange : PatternBase {
   static constexpr Spec spec{.name = "Exchange",
                              .kind = Kind::parallel_transfer,
@@ -80,6 +82,7 @@ struct PairsInFlight : Pairs {
 inline constexpr std::string_view one_way =
     "without a message back, its sender does not know which receives are complete";
 
+/// The first rank of each pair sends all messages in flight to the second.
 struct Uniband : PairsInFlight {
   static constexpr Spec spec{.name = "Uniband",
                              .kind = Kind::parallel_transfer,
@@ -103,6 +106,7 @@ struct Uniband : PairsInFlight {
   }
 };
 
+/// Both ranks of each pair send messages in flight to each other.
 struct Biband : PairsInFlight {
   static constexpr Spec spec{.name = "Biband",
                              .kind = Kind::parallel_transfer,

@@ -41,6 +41,7 @@ struct OriginCompletion {
   static void flush_all(MPI_Win win) { MPI_Win_flush_local_all(win); }
 };
 
+/// The base of transfers with the peer, whose window the origin locks during the batch.
 template <class Ways>
 struct LockedPeer : PatternBase {
   static bool takes_part(const GroupRank& e) { return Ways::is_origin(e.rank); }
@@ -66,6 +67,7 @@ struct MoveToPeer : FlushedPeer<Completion> {
   }
 };
 
+/// A transfer between ranks 0 and 1. `What`: the transfer (Put, Get). `Ways`: its origins (OneWay, BothWays).
 template <class What, class Ways, class Completion = TargetCompletion>
 struct PassivePair : LockedPeer<Ways> {
   using Move = What;
@@ -94,6 +96,7 @@ struct Get_local : PassivePair<Get, OneWay, OriginCompletion> {
   static constexpr Spec spec = local_spec(pair_spec("Get_local", Get::exposed, false));
 };
 
+/// A put to a target that waits in a barrier, and again to a target that computes outside MPI.
 struct Truly_passive_put : PassivePair<Put, OneWay> {
   static constexpr Spec spec = [] {
     Spec spec = passive_spec("Truly_passive_put", Kind::single_transfer, Put::exposed);
@@ -296,6 +299,7 @@ inline bool updates_of_rank_1(const GroupRank& e) { return e.rank == 1; }
 inline Expected added_by_rank_0(const GroupRank& e) { return {{0, 0, 0, e.elements, true}}; }
 inline Expected fetched_content(const GroupRank& e) { return message_of(e, initial_content(e)); }
 
+/// An atomic operation of rank 0 on the memory of rank 1.
 template <class What>
 struct Atomic : LockedPeer<OneWay> {
   using Move = What;

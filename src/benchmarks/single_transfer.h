@@ -14,6 +14,7 @@ void receive_message(const C& c, const Iteration& it, int source) {
   call::recv(it.receive, c.count, c.type, source, tag_of(c, message_tag), c.comm);
 }
 
+/// A message from rank 0 to rank 1 and back. The time shown is half of a round trip.
 struct PingPong : PatternBase {
   static constexpr Spec spec{
       .name = "PingPong", .kind = Kind::single_transfer, .time_factor = 0.5, .send_modes = every_send_mode};
@@ -59,6 +60,7 @@ struct PingPong_mprobe : PatternBase {
   static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
+/// Both ranks send a message at the same time, so that each message meets one in the other direction.
 struct PingPing : PatternBase {
   static constexpr Spec spec{
       .name = "PingPing", .kind = Kind::single_transfer, .send_modes = every_send_mode};

@@ -14,6 +14,7 @@
 
 namespace openimb {
 
+/// The gate of one rank.
 class Gate {
  public:
   /// `comm`: the ranks of a group; it must carry no other messages at the same time. Both arguments must

@@ -19,7 +19,7 @@ constexpr int sweeps = 9;           // comparisons of all clocks in the first sy
 constexpr double first_span = 0.2;  // seconds over which they are spread
 constexpr int usual_exchanges = 8, most_exchanges = 100;
 constexpr double good_width = 1.5;  // multiple of the narrowest bounds so far
-constexpr int readings = 50;        // of the system's clock in a comparison on a host
+constexpr int readings = 50;        // readings of the clocks in a comparison on a host
 constexpr int clock_tag = 31001;
 
 std::int64_t system_nanoseconds() {

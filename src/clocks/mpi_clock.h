@@ -20,6 +20,7 @@
 
 namespace openimb {
 
+/// The CommonClock of the ranks of a communicator.
 class MpiClock final : public CommonClock {
  public:
   using ClockFunction = double (*)();

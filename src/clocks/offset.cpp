@@ -94,7 +94,7 @@ std::optional<OffsetHistory::Range> OffsetHistory::drifts() const {
 // The value reaches a limit where a lower and an upper limit of the slope are equal.
 std::optional<OffsetHistory::Range> OffsetHistory::offsets_at(double time) const {
   struct Limit {
-    double at_zero, per_offset;  // of the slope: at_zero + per_offset * value
+    double at_zero, per_offset;  // the slope is at_zero + per_offset * value
   };
   std::vector<Limit> lower{{-largest_drift, 0}}, upper{{largest_drift, 0}};
   Range range{-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};

@@ -9,6 +9,7 @@
 
 namespace openimb {
 
+/// The slack of a gate.
 class Slack {
  public:
   double seconds() const { return seconds_; }

@@ -35,6 +35,7 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A GPU that is open for this process.
 class Device {
  public:
   virtual ~Device() = default;

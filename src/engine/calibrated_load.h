@@ -11,6 +11,7 @@
 
 namespace openimb {
 
+/// A Load of the session, made of a CpuLoad or DeviceLoad and WallClock.
 template <class Computation>
 class CalibratedLoad final : public Load {
  public:

@@ -25,6 +25,7 @@ struct CheckedRepetition {
   int root = 0;
 };
 
+/// Checks the repetitions of a point.
 class BufferCheck {
  public:
   BufferCheck(const Spec& spec, const Setup& setup, const PatternHooks& hooks);

@@ -12,6 +12,7 @@
 
 namespace openimb {
 
+/// The load of the CPU.
 class CpuLoad : public Calibration<CpuLoad> {
  public:
   static constexpr int size = 100;

@@ -9,6 +9,7 @@
 
 namespace openimb {
 
+/// The load of the GPU.
 class DeviceLoad : public Calibration<DeviceLoad> {
  public:
   /// The load of `device` must be prepared.

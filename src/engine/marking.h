@@ -12,6 +12,7 @@
 
 namespace openimb {
 
+/// Divides the marking of partitions among the threads of a team.
 class Marking {
  public:
   explicit Marking(int threads) : threads_(threads), rounds_(threads) {}

@@ -100,8 +100,9 @@ std::shared_ptr<const Communicator> MpiResources::communicator(const Communicato
   return made;
 }
 
-// Communicator for the calls under test of a thread. Some libraries choose algorithms when they create a
-// communicator, so the variant's values are set here, and others at the call, where they are set again.
+// Returns the communicator for the calls under test of a thread. The variant's values are set here, because some
+// libraries choose algorithms when they create a communicator. Other libraries choose at the call; open() and the
+// session set the values for those.
 MpiTable::Shared MpiTable::group_of_thread(int thread) {
   const Grouping& grouping = plan_.table.grouping;
   return shared_.communicator({grouping.groups, plan_.variant, thread}, [&] {

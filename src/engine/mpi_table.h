@@ -10,6 +10,7 @@
 
 namespace openimb {
 
+/// An OpenTable of MpiResources. It makes the batches of its points.
 class MpiTable final : public OpenTable {
  public:
   /// Collective over the world.
@@ -58,7 +59,7 @@ class MpiTable final : public OpenTable {
   MpiResources& shared_;
   const TablePlan& plan_;
   const Shared group_;    ///< for the calls under test, made under the table's variant; null on idle ranks
-  const Shared control_;  ///< the same ranks, for messages of the suite itself
+  const Shared control_;  ///< has the same ranks; for messages of the suite itself
   MpiProcessGroup group_ranks_;
   const std::unique_ptr<Gate> gate_;  ///< for this rank's group; null without -sync_start clock
   const SumOperation sum_;

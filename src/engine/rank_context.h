@@ -32,6 +32,7 @@ struct ContextForPattern<Pattern, Count> {
   using Type = MarkingContext<Count>;
 };
 
+/// Fills in a context from Spec and Setup, and owns the arrays to which it points.
 template <class Context, class Count>
 class RankContext {
  public:

@@ -27,7 +27,7 @@ namespace openimb {
 /// A rank in its group. The table owns the communicators, which outlive this.
 struct GroupSetup {
   MPI_Comm comm = MPI_COMM_NULL;        ///< for the calls under test
-  MPI_Comm control = MPI_COMM_NULL;     ///< the same ranks, for messages of the suite itself
+  MPI_Comm control = MPI_COMM_NULL;     ///< has the same ranks; for messages of the suite itself
   void (*barrier)(MPI_Comm) = nullptr;  ///< barrier between repetitions of a synchronized batch
   Gate* gate = nullptr;       ///< makes repetitions begin at agreed times; null without -sync_start clock
   GroupRank me;               ///< me.root is the root of the first repetition

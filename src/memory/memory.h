@@ -16,6 +16,7 @@ class Device;
 /// Alignment of buffers, in bytes. It does not depend on the machine's page size.
 inline constexpr std::int64_t page_bytes = 4096;
 
+/// A block of memory of one kind.
 class Memory {
  public:
   virtual ~Memory() = default;

@@ -25,6 +25,7 @@ enum class OutputStyle { classic, pairs, threads, rounds };
 /// The name of the executable of a component.
 inline std::string executable_of(std::string_view component) { return "IMB-" + std::string(component); }
 
+/// Facts about a component, without its benchmarks.
 struct ComponentFacts {
   std::string_view name;   ///< "MPI1"
   std::string_view title;  ///< "MPI-1 part", as in the banner

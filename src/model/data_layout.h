@@ -55,6 +55,7 @@ struct ExampleStruct {
   int number;
 };
 
+/// The value of -layout.
 struct DataLayout {
   Placement placement = Placement::contiguous;
   std::int64_t block = 1;   ///< vector: elements in a block

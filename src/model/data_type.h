@@ -9,6 +9,7 @@
 
 namespace openimb {
 
+/// -data_type, -red_data_type: the type of an element.
 enum class DataType { byte, character, integer, single_precision, double_precision, float16, bfloat16 };
 template <>
 inline constexpr Names<7> names_of<DataType> = {"byte",   "char",    "int",     "float",

@@ -54,7 +54,7 @@ struct FigureInfo {
   /// measured in the valid repetitions of -sync_start clock; text shows n/a if no repetition was valid.
   enum Presence { always, where_measured, where_valid };
   Figure figure;
-  std::string_view name;  ///< in records
+  std::string_view name;  ///< name in records
   Unit unit;
   Presence presence;
   OverPasses passes;
@@ -166,7 +166,7 @@ enum class Rates {
 
 /// How a benchmark is printed, and which of its figures -precision applies to.
 struct TableFormat {
-  ShortList<Column, 12> columns;  ///< after length and repetitions
+  ShortList<Column, 12> columns;  ///< columns after message length and repetitions
   /// Figures whose confidence interval passes compute. The row shows the interval of the first figure; the
   /// largest half width of all of them counts against -precision.
   ShortList<Figure, 2> precision_targets = {Figure::time_max};

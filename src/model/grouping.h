@@ -13,14 +13,15 @@ namespace openimb {
 
 /// The groups that run one table's benchmark at the same time.
 struct Grouping {
-  int processes = 0;  ///< in each group
-  int threads = 1;    ///< communicating threads of each process
-  int world = 0;      ///< ranks of the launch
+  int processes = 0;  ///< number of processes in each group
+  int threads = 1;    ///< number of communicating threads in each process
+  int world = 0;      ///< number of ranks of the launch
   /// World ranks by rank in the group; groups ordered by their first rank.
   std::vector<std::vector<int>> groups;
   std::optional<Map> map;
 
   int group_count() const { return static_cast<int>(groups.size()); }
+  /// Number of ranks that belong to no group.
   int idle() const { return world - processes * group_count(); }
   /// Index of the group of a world rank; -1 for an idle rank.
   int group_of(int world_rank) const {

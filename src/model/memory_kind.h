@@ -72,6 +72,7 @@ enum class LoadPlace { cpu, device };
 template <>
 inline constexpr Names<2> names_of<LoadPlace> = {"cpu", "device"};
 
+/// The values of -memory, -gpu, -gpu_check and -load.
 struct MemoryChoice {
   MemoryKind send = MemoryKind::host;
   MemoryKind receive = MemoryKind::host;

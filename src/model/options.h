@@ -26,6 +26,7 @@ inline constexpr int default_cache_line = 64;  ///< bytes; for constants, and if
 inline constexpr std::int64_t gibibyte = 1 << 30;
 inline constexpr int default_in_flight = 256;  ///< messages per repetition
 
+/// -iter_policy: how the number of repetitions is limited (plan/repetitions.h).
 enum class IterationPolicy { dynamic, multiple_np, automatic, off };
 template <>
 inline constexpr Names<4> names_of<IterationPolicy> = {"dynamic", "multiple_np", "auto", "off"};
@@ -47,6 +48,7 @@ enum class AggregateMode { aggregate, non_aggregate, both };
 template <>
 inline constexpr Names<3> names_of<AggregateMode> = {"aggregate", "non_aggregate", "multi"};
 
+/// -thread_level: the MPI_THREAD_... level that is requested.
 enum class ThreadLevel { single, funneled, serialized, multiple };
 template <>
 inline constexpr Names<4> names_of<ThreadLevel> = {"single", "funneled", "serialized", "multiple"};
@@ -57,7 +59,7 @@ inline std::string name_in_mpi(ThreadLevel level) {
   for (const char letter : std::string_view(name_of(level))) name += static_cast<char>(letter - 'a' + 'A');
   return name;
 }
-inline constexpr int most_threads = 4096;  ///< of a process
+inline constexpr int most_threads = 4096;  ///< largest number of threads of a process
 
 /// -comm: how the messages of a process's threads are kept apart: each thread has its own communicator, or
 /// all threads share one and use different tags.
@@ -75,7 +77,7 @@ inline constexpr Names<3> names_of<ThreadMemory> = {"serial", "continuous", "par
 /// The threads of each process.
 struct Threads {
   std::optional<int> asked;  ///< -threads
-  int count = 1;             ///< number in force, including the main thread
+  int count = 1;             ///< number of threads that run, including the main thread
   ThreadComm comm = ThreadComm::per_thread;
   ThreadMemory memory = ThreadMemory::serial;
   std::int64_t alignment = 64;  ///< -malloc_align, bytes
@@ -208,6 +210,7 @@ struct PairOptions {
   int most_pairs = 0;                 ///< -pairs: limit for Multi_pair; 0: all pairs
 };
 
+/// All options of a launch.
 struct Options {
   enum class Action { run, help, list, version };
   Action action = Action::run;

@@ -18,6 +18,7 @@ inline constexpr std::uint64_t default_seed = 1;
 /// Number of rounds of partners that are drawn. After the last round, the loop starts over with the first.
 inline constexpr int partner_rounds = 1024;
 
+/// The generator SplitMix64.
 class SplitMix {
  public:
   /// Distance from one state to the next: the n-th number of a seed is SplitMix(seed + n * step).next().

@@ -25,7 +25,7 @@ inline constexpr int default_grid_dimensions = 2;
 /// A topology for groups of any size. If dimensions and degree are 0, the benchmark has no topology.
 struct Topology {
   TopologyKind kind = TopologyKind::cartesian;
-  int dimensions = 0;  ///< of the grid
+  int dimensions = 0;  ///< number of dimensions of the grid
   /// Extents of the grid, used if their product is the number of processes. Otherwise, and if they are 0, the
   /// extents are as equal as possible.
   std::array<int, most_dimensions> extents{};

@@ -18,6 +18,7 @@ struct BufferPlan {
   std::int64_t total = 0;      ///< size of the buffer
 };
 
+/// The send and the receive buffer of a point.
 struct Geometry {
   std::int64_t elements = 0;        ///< elements in one message
   std::int64_t message_extent = 0;  ///< bytes of memory that one message spans, with gaps

@@ -38,6 +38,7 @@ struct CompletedBatch {
   std::int64_t valid = 0;  ///< -sync_start clock: repetitions in which no rank was late
 };
 
+/// What a Sampling decides: the next batch, or that the point is done, or that it timed out.
 struct Decision {
   enum class Answer { step, done, time_out };
   Answer answer = Answer::done;
@@ -46,6 +47,7 @@ struct Decision {
   double seconds_each = 0;  ///< time_out: time of one repetition
 };
 
+/// A rule that decides the number of repetitions.
 class Sampling {
  public:
   virtual ~Sampling() = default;
