@@ -17,7 +17,7 @@ constexpr double longest_history = 20;      // seconds over which the drift coun
 constexpr std::size_t most_kept = 48;
 
 // Bounds of an earlier exchange, widened for use at time `now`, because the drift changes.
-OffsetBounds aged(const OffsetBounds& bounds, double now) {
+OffsetBounds widened_by_age(const OffsetBounds& bounds, double now) {
   const double age = now - bounds.at;
   return bounds.widened(change_per_second * age * age / 2);
 }
@@ -73,9 +73,9 @@ void OffsetHistory::forget_some() {
 std::optional<OffsetHistory::Range> OffsetHistory::drifts() const {
   Range range{-largest_drift, largest_drift};
   for (std::size_t i = 0; i < bounds_.size(); ++i) {
-    const OffsetBounds before = aged(bounds_[i], bounds_.back().at);
+    const OffsetBounds before = widened_by_age(bounds_[i], bounds_.back().at);
     for (std::size_t k = i + 1; k < bounds_.size(); ++k) {
-      const OffsetBounds after = aged(bounds_[k], bounds_.back().at);
+      const OffsetBounds after = widened_by_age(bounds_[k], bounds_.back().at);
       const double seconds = after.at - before.at;
       if (seconds > 0) {
         range.most = std::min(range.most, (after.most - before.least) / seconds);
@@ -99,7 +99,7 @@ std::optional<OffsetHistory::Range> OffsetHistory::offsets_at(double time) const
   std::vector<Limit> lower{{-largest_drift, 0}}, upper{{largest_drift, 0}};
   Range range{-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   for (const OffsetBounds& measured : bounds_) {
-    const OffsetBounds bounds = aged(measured, bounds_.back().at);
+    const OffsetBounds bounds = widened_by_age(measured, bounds_.back().at);
     const double distance = bounds.at - time;
     if (distance == 0) {
       range.least = std::max(range.least, bounds.least);

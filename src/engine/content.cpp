@@ -15,7 +15,7 @@ namespace openimb {
 namespace {
 
 // The bits of a 16-bit float with the value `value`, a small nonnegative integer that it holds exactly.
-std::uint16_t sixteen_bit(double value, int exponent_bits) {
+std::uint16_t bits_of_16_bit_float(double value, int exponent_bits) {
   if (value == 0) return 0;
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   if (exponent_bits == 8) return static_cast<std::uint16_t>(bits >> 16);
@@ -53,14 +53,14 @@ void use_store(DataType type, Function function) {
     case DataType::bfloat16: {
       const int exponent_bits = type == DataType::float16 ? 5 : 8;
       return function([exponent_bits](std::byte* at, double value) {
-        const std::uint16_t bits = sixteen_bit(value, exponent_bits);
+        const std::uint16_t bits = bits_of_16_bit_float(value, exponent_bits);
         std::memcpy(at, &bits, sizeof bits);
       });
     }
   }
 }
 
-std::uint64_t mixed(int rank, std::int64_t index) {
+std::uint64_t random_bits(int rank, std::int64_t index) {
   return SplitMix((static_cast<std::uint64_t>(rank) << 40) ^
                   (static_cast<std::uint64_t>(index) * SplitMix::step))
       .next();
@@ -78,11 +78,11 @@ int reduction_value(int rank, std::int64_t index, int ranks) {
   const std::int64_t place = index % reduction_period;
   const int stride = (ranks + ranks_that_contribute - 1) / ranks_that_contribute;
   if ((rank + place) % stride != 0) return 0;
-  return static_cast<int>((mixed(rank, place) >> 32) % 3) + 1;
+  return static_cast<int>((random_bits(rank, place) >> 32) % 3) + 1;
 }
 
 int message_value(int rank, std::int64_t index, DataType type) {
-  const std::uint64_t bits = mixed(rank, index) >> 32;
+  const std::uint64_t bits = random_bits(rank, index) >> 32;
   const bool small = type == DataType::float16 || type == DataType::bfloat16;
   return static_cast<int>(small ? bits % 256 : bits % (1U << 24));
 }
@@ -100,7 +100,7 @@ constexpr std::uint64_t replace_armed_bytes(std::uint64_t word) {
 void write_bytes(std::byte* at, int rank, std::int64_t first, std::int64_t count, std::int64_t stride) {
   for (std::int64_t i = 0; i < count;) {
     const std::int64_t place = (first + i) % word_size, some = std::min(count - i, word_size - place);
-    const std::uint64_t values = replace_armed_bytes(mixed(rank, (first + i) / word_size));
+    const std::uint64_t values = replace_armed_bytes(random_bits(rank, (first + i) / word_size));
     const std::array<std::byte, word_size> bytes = bytes_of(values >> (8 * place));
     if (stride == 1 && some == word_size) {
       std::memcpy(at + i, bytes.data(), word_size);

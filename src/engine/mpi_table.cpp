@@ -27,7 +27,7 @@ Communicator split_for(const Communicator& world, const Grouping& grouping) {
 
 // Bytes from one thread's part of a buffer to the next, if a part has `bytes` bytes. Parts begin at multiples
 // of -malloc_align and, except with -malloc_algo continuous, share no page.
-std::int64_t stride_of(std::int64_t bytes, const Threads& threads) {
+std::int64_t part_stride(std::int64_t bytes, const Threads& threads) {
   const std::int64_t unit = threads.memory == ThreadMemory::continuous
                                 ? threads.alignment
                                 : std::max(page_bytes, threads.alignment);
@@ -100,9 +100,9 @@ std::shared_ptr<const Communicator> MpiResources::communicator(const Communicato
   return made;
 }
 
-// Returns the communicator for the calls under test of a thread. The variant's values are set here, because some
-// libraries choose algorithms when they create a communicator. Other libraries choose at the call; open() and the
-// session set the values for those.
+// Returns the communicator for the calls under test of a thread. The variant's values are set here, because
+// some libraries choose algorithms when they create a communicator. Other libraries choose at the call;
+// open() and the session set the values for those.
 MpiTable::Shared MpiTable::group_of_thread(int thread) {
   const Grouping& grouping = plan_.table.grouping;
   return shared_.communicator({grouping.groups, plan_.variant, thread}, [&] {
@@ -173,7 +173,7 @@ bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   const ExposedBuffer elsewhere = allocated_by_mpi();
   Capacity part;
   if (threads() > 1)
-    part = {stride_of(capacity.send, threads_of()), stride_of(capacity.receive, threads_of())};
+    part = {part_stride(capacity.send, threads_of()), part_stride(capacity.receive, threads_of())};
   const Capacity whole{plus(times(threads() - 1, part.send), capacity.send),
                        plus(times(threads() - 1, part.receive), capacity.receive)};
   try {

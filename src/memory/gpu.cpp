@@ -8,7 +8,7 @@ namespace openimb {
 
 namespace {
 
-DeviceMemory device_kind(MemoryKind kind) {
+DeviceMemory driver_memory_kind(MemoryKind kind) {
   if (is_device_memory(kind)) return DeviceMemory::device;
   return is_managed(kind) ? DeviceMemory::managed : DeviceMemory::pinned;
 }
@@ -85,7 +85,7 @@ class OwnedGpuMemory final : private Allocation, public GpuMemory {
 // larger block and leaves its first bytes unused.
 std::unique_ptr<Memory> allocate_on_device(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
                                            Device& device) {
-  const DeviceMemory device_memory = device_kind(kind);
+  const DeviceMemory device_memory = driver_memory_kind(kind);
   {
     Allocation exact(device_memory, bytes, device);
     if (distance_to_aligned(exact.address(), alignment) == 0) {

@@ -32,7 +32,7 @@ bool contains(std::string_view library, std::string_view name) {
 
 // How to switch support on. In Cray MPICH, MPI_Init fails unless the library that gives it access to the GPUs
 // is loaded.
-std::string switched_on(const Switch& gpu_switch, GpuApi api) {
+std::string remedy_with_switch(const Switch& gpu_switch, GpuApi api) {
   const std::string text = std::string("set ") + gpu_switch.name + "=1";
   if (gpu_switch.library != "CRAY MPICH") return text;
   return text + " and LD_PRELOAD=libmpi_gtl_" + (api == GpuApi::cuda ? "cuda.so" : "hsa.so");
@@ -74,7 +74,7 @@ GpuSupport support_of(GpuApi api, const GpuAnswers& answers) {
   const std::optional<std::string> set = gpu_switch != nullptr ? setting(gpu_switch->name) : std::nullopt;
   if (gpu_switch != nullptr && (set ? is_off(*set) : gpu_switch->needed)) {
     const std::string name(gpu_switch->name);
-    return {Answer::no, set ? name + "=" + *set : name + " is not set", switched_on(*gpu_switch, api)};
+    return {Answer::no, set ? name + "=" + *set : name + " is not set", remedy_with_switch(*gpu_switch, api)};
   }
   const bool is_intel = gpu_switch != nullptr && !gpu_switch->rocm;
   const std::optional<std::string> mode = is_intel ? setting(offload_mode) : std::nullopt;

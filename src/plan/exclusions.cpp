@@ -7,7 +7,7 @@ namespace openimb {
 
 namespace {
 
-std::string completion_of(const Spec& spec) {
+std::string completing_call(const Spec& spec) {
   switch (spec.one_sided.sync) {
     case SyncMode::fence:
       return "MPI_Win_fence";
@@ -42,7 +42,8 @@ std::string layout_error(const Spec& spec, const DataLayout& layout) {
 std::string sync_mode_error(const Spec& spec, SyncMode asked) {
   if (!spec.uses_windows() || asked == SyncMode::standard || asked == spec.one_sided.sync) return {};
   if (spec.one_sided.any_sync && (spec.access == Access::passive_target || needs_targets(asked))) return {};
-  return "by definition it is completed by " + completion_of(spec) + ", not by -sync_mode " + name_of(asked);
+  return "by definition it is completed by " + completing_call(spec) + ", not by -sync_mode " +
+         name_of(asked);
 }
 
 std::string memory_error(const Spec& spec, const MemoryChoice& memory, WindowKind window) {

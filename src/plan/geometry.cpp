@@ -34,7 +34,7 @@ std::int64_t elements_held(const Spec& spec, Messages messages, std::int64_t ele
 }
 
 // Bytes of memory that `elements` elements span, as whole messages of `per_message` elements.
-std::int64_t memory_of(std::int64_t elements, std::int64_t per_message, const Element& element) {
+std::int64_t spanned_bytes(std::int64_t elements, std::int64_t per_message, const Element& element) {
   if (!element.layout.has_gaps()) return times(elements, element.extent());
   if (per_message == 0) return 0;
   const Period period = element.layout.period();
@@ -86,19 +86,19 @@ std::int64_t largest_int_argument(const Spec& spec, std::int64_t elements, std::
 // Sets the number of slots and the distance between them: see plan_geometry().
 void plan_slots(Geometry& geometry, const std::optional<OffCache>& cache) {
   geometry.slots = geometry.sections;
-  BufferPlan* const sides[] = {&geometry.send, &geometry.receive};
+  BufferPlan* const buffers[] = {&geometry.send, &geometry.receive};
   const std::int64_t widest = std::max(geometry.send.footprint, geometry.receive.footprint);
   if (!cache || cache->cache_line <= 0 || widest == 0) {
-    for (BufferPlan* side : sides) side->stride = geometry.sections > 1 ? side->footprint : 0;
+    for (BufferPlan* buffer : buffers) buffer->stride = geometry.sections > 1 ? buffer->footprint : 0;
     return;
   }
   // A multiple of every element's extent, so that each slot is aligned for its type.
   constexpr std::int64_t alignment = 16;
   const std::int64_t line = rounded_up(cache->cache_line, alignment);
-  for (BufferPlan* side : sides) {
-    if (side->footprint == 0) continue;
+  for (BufferPlan* buffer : buffers) {
+    if (buffer->footprint == 0) continue;
     // At least two full cache lines lie between two messages.
-    side->stride = plus(rounded_up(side->footprint, line), 2 * line);
+    buffer->stride = plus(rounded_up(buffer->footprint, line), 2 * line);
   }
   const std::int64_t stride = std::max(geometry.send.stride, geometry.receive.stride);
   const std::int64_t span = times(2, std::max(cache->cache_size, widest));
@@ -113,24 +113,24 @@ Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, cons
                        std::int64_t received_at_once) {
   Geometry geometry;
   geometry.elements = bytes / element.size();
-  geometry.message_extent = memory_of(geometry.elements, geometry.elements, element);
+  geometry.message_extent = spanned_bytes(geometry.elements, geometry.elements, element);
   // MPI_Reduce_scatter_block reduces `processes` blocks of equal length, which may exceed the message.
   const std::int64_t input =
       spec.receive == Messages::block_share
           ? times(processes, share(spec.receive, geometry.elements, processes, 0))
           : elements_held(spec, spec.send, geometry.elements, processes, received_at_once);
-  geometry.send.footprint = memory_of(input, geometry.elements, element);
+  geometry.send.footprint = spanned_bytes(input, geometry.elements, element);
   geometry.receive.footprint =
-      memory_of(elements_held(spec, spec.receive, geometry.elements, processes, received_at_once),
-                geometry.elements, element);
+      spanned_bytes(elements_held(spec, spec.receive, geometry.elements, processes, received_at_once),
+                    geometry.elements, element);
 
   geometry.exceeds_int = largest_int_argument(spec, geometry.elements, input, processes, element.extent()) >
                          std::numeric_limits<int>::max();
 
   geometry.sections = sections;
   plan_slots(geometry, cache);
-  for (BufferPlan* const side : {&geometry.send, &geometry.receive}) {
-    side->total = plus(times(geometry.slots - 1, side->stride), side->footprint);
+  for (BufferPlan* const buffer : {&geometry.send, &geometry.receive}) {
+    buffer->total = plus(times(geometry.slots - 1, buffer->stride), buffer->footprint);
   }
   return geometry;
 }

@@ -10,11 +10,11 @@ namespace {
 constexpr double estimate_seconds = 1.0;  // guide, -time: "~1 second overhead" at its default of 10 s
 constexpr double estimate_share = 0.1;    // share of -time if it is shorter than 10 s
 
-std::int64_t whole_rounds(std::int64_t repetitions, int processes) {
+std::int64_t multiple_of_processes(std::int64_t repetitions, int processes) {
   return std::max<std::int64_t>(processes, repetitions / processes * processes);
 }
 
-std::int64_t count_for(double seconds, double seconds_per_repetition, std::int64_t most) {
+std::int64_t repetitions_within(double seconds, double seconds_per_repetition, std::int64_t most) {
   if (seconds_per_repetition <= 0) return most;
   const double count = std::floor(seconds / seconds_per_repetition);
   return count >= static_cast<double>(most) ? most : static_cast<std::int64_t>(count);
@@ -46,15 +46,16 @@ std::int64_t planned_repetitions(const Settings& settings, std::int64_t most, It
   if (bytes > 0) {
     repetitions = std::max<std::int64_t>(1, std::min(repetitions, settings.overall_volume / bytes));
   }
-  return policy == IterationPolicy::multiple_np ? whole_rounds(repetitions, processes) : repetitions;
+  return policy == IterationPolicy::multiple_np ? multiple_of_processes(repetitions, processes) : repetitions;
 }
 
 std::int64_t repetitions_in_time(const Settings& settings, IterationPolicy policy, std::int64_t planned,
                                  double seconds_per_repetition, int processes) {
   if (policy == IterationPolicy::off || settings.seconds_per_sample <= 0) return planned;
-  const std::int64_t fitting = count_for(settings.seconds_per_sample, seconds_per_repetition, planned);
+  const std::int64_t fitting =
+      repetitions_within(settings.seconds_per_sample, seconds_per_repetition, planned);
   if (fitting == 0 || policy != IterationPolicy::multiple_np) return fitting;
-  return std::min(planned, whole_rounds(fitting, processes));
+  return std::min(planned, multiple_of_processes(fitting, processes));
 }
 
 std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned) {
@@ -64,7 +65,7 @@ std::int64_t warm_up_repetitions(const Settings& settings, std::int64_t planned)
 std::int64_t estimate_repetitions(const Settings& settings, std::int64_t planned,
                                   double seconds_per_repetition) {
   const double budget = std::min(estimate_seconds, estimate_share * settings.seconds_per_sample);
-  return std::max<std::int64_t>(1, count_for(budget, seconds_per_repetition, planned));
+  return std::max<std::int64_t>(1, repetitions_within(budget, seconds_per_repetition, planned));
 }
 
 }  // namespace openimb

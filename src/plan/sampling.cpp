@@ -8,7 +8,7 @@ namespace openimb {
 
 namespace {
 
-std::int64_t count_of(std::span<const CompletedBatch> completed, Purpose purpose) {
+std::int64_t count_batches(std::span<const CompletedBatch> completed, Purpose purpose) {
   return std::ranges::count(completed, purpose,
                             [](const CompletedBatch& batch) { return batch.step.purpose; });
 }
@@ -27,12 +27,12 @@ Decision prepare(Purpose purpose, std::int64_t repetitions) {
 
 Decision GuideSampling::next(std::span<const CompletedBatch> so_far) const {
   const Settings& settings = limits_.settings;
-  if (count_of(so_far, Purpose::measure) > 0) return {.answer = Decision::Answer::done};
+  if (count_batches(so_far, Purpose::measure) > 0) return {.answer = Decision::Answer::done};
   if (limits_.warm_up && so_far.empty()) {
     return prepare(Purpose::warm_up, warm_up_repetitions(settings, limits_.planned));
   }
   if (limits_.policy == IterationPolicy::off) return measure(limits_.planned);
-  const std::int64_t trials = count_of(so_far, Purpose::trial);
+  const std::int64_t trials = count_batches(so_far, Purpose::trial);
   if (trials == 0) return prepare(Purpose::trial, 1);
   const CompletedBatch& last = so_far.back();
   const double seconds_each =
@@ -52,7 +52,7 @@ Decision AtLeastOneSampling::next(std::span<const CompletedBatch> so_far) const 
 }
 
 Decision SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
-  const std::int64_t measured = count_of(so_far, Purpose::measure);
+  const std::int64_t measured = count_batches(so_far, Purpose::measure);
   const auto before_measuring = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
   Decision next = inner_->next(before_measuring);
   if (next.answer != Decision::Answer::step || next.step.purpose != Purpose::measure) return next;
@@ -70,7 +70,7 @@ Decision SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
 }
 
 Decision EarlyExitSampling::next(std::span<const CompletedBatch> so_far) const {
-  const std::int64_t measured = count_of(so_far, Purpose::measure);
+  const std::int64_t measured = count_batches(so_far, Purpose::measure);
   Decision next = inner_->next(so_far.first(so_far.size() - static_cast<std::size_t>(measured)));
   if (next.answer != Decision::Answer::step || next.step.purpose != Purpose::measure) return next;
   const std::int64_t total = next.step.repetitions;
@@ -83,15 +83,15 @@ Decision EarlyExitSampling::next(std::span<const CompletedBatch> so_far) const {
 
 Decision PassSampling::next(std::span<const CompletedBatch> so_far) const {
   const Settings& settings = guide_.settings;
-  if (count_of(so_far, Purpose::measure) > 0) return {.answer = Decision::Answer::done};
-  const bool warmed = count_of(so_far, Purpose::warm_up) > 0 || !guide_.warm_up;
+  if (count_batches(so_far, Purpose::measure) > 0) return {.answer = Decision::Answer::done};
+  const bool warmed = count_batches(so_far, Purpose::warm_up) > 0 || !guide_.warm_up;
   if (guide_.policy == IterationPolicy::off) {
     return warmed ? measure(guide_.planned)
                   : prepare(Purpose::warm_up, warm_up_repetitions(settings, guide_.planned));
   }
   double seconds_each = pass_.seconds_each;
   if (seconds_each <= 0) {
-    const std::int64_t trials = count_of(so_far, Purpose::trial);
+    const std::int64_t trials = count_batches(so_far, Purpose::trial);
     if (trials == 0) return prepare(Purpose::trial, 1);
     const CompletedBatch& last = so_far[static_cast<std::size_t>(trials - 1)];
     seconds_each = last.seconds / static_cast<double>(last.step.repetitions);

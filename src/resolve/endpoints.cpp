@@ -46,7 +46,7 @@ std::string site_of_this_rank() {
                            std::to_string(common.core), system::cpu_list(cpus)});
 }
 
-RankSite site_in(const std::string& text) {
+RankSite parse_site(const std::string& text) {
   const std::vector<std::string> words = words_in(text);
   return {.host = words[0],
           .socket = std::stoi(words[1]),
@@ -56,7 +56,7 @@ RankSite site_in(const std::string& text) {
 }
 
 // Ranks with the same key belong to one endpoint. The key is empty if the rank may run on several endpoints.
-std::string key_of(const RankSite& site, EndpointKind kind, int rank) {
+std::string endpoint_key(const RankSite& site, EndpointKind kind, int rank) {
   const auto on_host = [&](int number) {
     return number == unknown ? "" : site.host + separator + std::to_string(number);
   };
@@ -90,8 +90,8 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
   Choice choice;
   std::set<std::string> seen;
   for (int rank = 0; rank < static_cast<int>(sites.size()); ++rank) {
-    const RankSite site = site_in(sites[static_cast<std::size_t>(rank)]);
-    const std::string key = key_of(site, kind, rank);
+    const RankSite site = parse_site(sites[static_cast<std::size_t>(rank)]);
+    const std::string key = endpoint_key(site, kind, rank);
     if (key.empty()) {
       choice.error = option + "rank " + std::to_string(rank) + " on " + site.host +
                      " may run on more than one " +
@@ -115,7 +115,7 @@ std::vector<int> readers_of(const std::vector<std::string>& sites,
                             const std::vector<EndpointFacts>& endpoints) {
   std::map<std::string, int> first;
   for (std::size_t rank = 0; rank < sites.size(); ++rank) {
-    first.try_emplace(site_in(sites[rank]).host, static_cast<int>(rank));
+    first.try_emplace(parse_site(sites[rank]).host, static_cast<int>(rank));
   }
   std::vector<int> readers;
   for (const EndpointFacts& endpoint : endpoints) readers.push_back(first.at(endpoint.host));

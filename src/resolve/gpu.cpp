@@ -65,7 +65,7 @@ GpuApi choose_api(ProcessGroup& world, MemoryChoice& memory) {
 }
 
 // The index of this rank's GPU. Throws DeviceError.
-int index_of(int world_rank, int host_rank, const MemoryChoice& memory, int devices) {
+int choose_index(int world_rank, int host_rank, const MemoryChoice& memory, int devices) {
   if (devices == 0) throw DeviceError("the driver sees no GPU");
   switch (memory.gpu) {
     case GpuChoice::local_rank:
@@ -97,7 +97,7 @@ std::unique_ptr<Device> open(MpiProcessGroup& world, const MemoryChoice& memory,
   std::unique_ptr<Device> device;
   std::string what = memory_option(memory), why;
   try {
-    const int index = index_of(world.rank(), host_rank, memory, count_devices(api));
+    const int index = choose_index(world.rank(), host_rank, memory, count_devices(api));
     device = open_device(api, index);
     require_managed(*device, memory);
     if (memory.load == LoadPlace::device) {
@@ -117,15 +117,15 @@ std::unique_ptr<Device> open(MpiProcessGroup& world, const MemoryChoice& memory,
   return device;
 }
 
-// The GPU of this rank as a text for all_gpus().
-std::string text_of(const DeviceFacts& facts) {
+// The GPU of this rank as a text for group_by_gpu().
+std::string facts_to_text(const DeviceFacts& facts) {
   const std::string api = name_of(facts.api);
   return joined(std::array{system::host_name(), std::to_string(facts.index), facts.name, api, facts.driver,
                            facts.bus_address, std::to_string(facts.memory_bytes),
                            std::to_string(facts.l2_bytes)});
 }
 
-GpuFacts facts_in(std::string_view text) {
+GpuFacts parse_facts(std::string_view text) {
   const std::vector<std::string> words = words_in(text);
   return {.host = words[0],
           .index = std::stoi(words[1]),
@@ -139,7 +139,7 @@ GpuFacts facts_in(std::string_view text) {
 }
 
 // The GPUs of the launch with their ranks, in the order of their first ranks.
-std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
+std::vector<GpuFacts> group_by_gpu(const std::vector<std::string>& texts) {
   std::vector<GpuFacts> all;
   std::vector<std::string_view> seen;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
@@ -147,7 +147,7 @@ std::vector<GpuFacts> all_gpus(const std::vector<std::string>& texts) {
     const auto index = static_cast<std::size_t>(position - seen.begin());
     if (position == seen.end()) {
       seen.emplace_back(texts[rank]);
-      all.push_back(facts_in(texts[rank]));
+      all.push_back(parse_facts(texts[rank]));
     }
     all[index].ranks.push_back(static_cast<int>(rank));
   }
@@ -198,7 +198,7 @@ Gpu open_gpu(MpiProcessGroup& world, Options& options) {
   const GpuApi api = choose_api(world, memory);
   Gpu gpu{.device = open(world, memory, api)};
   gpu.support = require_support(world, api, options);
-  gpu.all = all_gpus(world.gather(text_of(gpu.device->facts())));
+  gpu.all = group_by_gpu(world.gather(facts_to_text(gpu.device->facts())));
   warn_of_shared_gpus(gpu.all, options);
   return gpu;
 }

@@ -49,7 +49,7 @@ void require_comms(const Component& component, const Options& options) {
 }
 
 // Throws UsageError unless the threads of a team may all call MPI_Pready at the same time.
-void require_calls_at_once(const Options& options) {
+void require_concurrent_calls(const Options& options) {
   if (options.thread_level == ThreadLevel::multiple) return;
   throw UsageError("-threads " + std::to_string(options.threads.count) +
                    ": not possible with -thread_level " + name_of(options.thread_level) +
@@ -77,7 +77,7 @@ void resolve_threads(const Component& component, ProcessGroup& world, const Gran
   throw UsageError("-threads " + std::to_string(threads.count) +
                    ": the simulator has one thread per process; use -threads 1");
 #endif
-  if (!options.defaults.threaded) require_calls_at_once(options);
+  if (!options.defaults.threaded) require_concurrent_calls(options);
   if (!many) {
     throw UsageError("-threads " + std::to_string(threads.count) + ": not possible with -thread_level " +
                      name_of(options.thread_level) + "; leave that out, or use -threads 1");
