@@ -21,7 +21,7 @@ class Gate {
   /// outlive the gate.
   Gate(MPI_Comm comm, const MpiClock& clock);
   void set_arrival(const Arrival& arrival) { arrival_ = arrival; }
-  /// To be called before the first repetition of a run. Collective.
+  /// Prepares the first repetition of a run. Collective.
   void open();
   /// Waits for the start of a repetition. Collective. `stamps`: array for the repetition's stamps
   /// (session/batch.h); the stamps of the previous repetition precede it. Sets stamps[0].

@@ -1,4 +1,4 @@
-// The common clock of all ranks, which is rank 0's clock. One rank of each host, the leader, exchanges
+// The common clock of all ranks: the clock of rank 0. One rank of each host, the leader, exchanges
 // messages with other leaders along a tree, which bounds the offset between their clocks. The ranks of a host
 // share the operating system's clock if they can: each reads it between two readings of its own clock, which
 // bounds the offset without messages. The bounds are kept during the session, because a longer span gives a

@@ -154,7 +154,7 @@ class BufferBatch : public Batch {
   bool takes_part_;
 };
 
-/// Owns the context that the steps of the pattern see.
+/// Owns the context of the pattern's steps.
 template <class Context, class Count>
 class ContextBatch : public BufferBatch {
  protected:
@@ -228,7 +228,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
                                    .synchronized = one_by_one.synchronized,
                                    .gated = spec.can_start_by_clock(),
                                    .root = one_by_one.root};
-  // The loops of -sync_mode and -send_mode.
+  // The loops that are compiled for -sync_mode and -send_mode.
   static constexpr Loops in_sync_loops{.aggregate = all_loops.aggregate,
                                        .synchronized = one_by_one.synchronized};
   static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};

@@ -1,5 +1,6 @@
-// -check for benchmarks on buffers. It arms the receive buffer before repetitions, that is, fills it with
-// bytes that no message has, and compares it byte for byte after them. This code is never timed.
+// -check for benchmarks on buffers. Before repetitions it arms the receive buffer: it sets every byte to
+// Content::armed, except for expected input. After the repetitions it compares the buffer byte for byte. This
+// code is never timed.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ class Marking {
  public:
   explicit Marking(int threads) : threads_(threads), rounds_(threads) {}
 
-  /// The main thread calls this. Marks parts 0 to `parts` - 1 of `messages` messages, and returns when all
+  /// Marks parts 0 to `parts` - 1 of `messages` messages. The main thread calls this. It returns when all
   /// threads are done, so that no thread uses a request while the main thread completes or restarts it.
   void mark(const MPI_Request* requests, int messages, int parts) {
     requests_ = requests;
@@ -30,7 +30,8 @@ class Marking {
 
   void reset() { rounds_.reset(); }
   void end() { rounds_.end(); }
-  /// The other threads call this. It returns after end().
+  /// Marks the thread's share of the parts in each call of mark(). The other threads call this. Returns after
+  /// end().
   void serve(int thread) {
     rounds_.serve([this, thread] { mark_share(thread); });
   }

@@ -52,7 +52,7 @@ class ThreadTeam {
 class Rounds {
  public:
   explicit Rounds(int threads) : others_(threads - 1) {}
-  /// To be called before ThreadTeam::run.
+  /// Prepares the rounds of the next ThreadTeam::run.
   void reset() {
     round_.store(0, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);

@@ -14,7 +14,7 @@ enum class EndpointKind { host, socket, numa, core, rank };
 template <>
 inline constexpr Names<5> names_of<EndpointKind> = {"host", "socket", "numa", "core", "rank"};
 
-/// -rounds: which pairs of endpoints communicate in a round.
+/// -rounds, -halves, -pairs_file: which pairs of endpoints communicate in a round.
 enum class RoundKind {
   circle,      ///< every pair once, in N - 1 rounds of disjoint pairs
   some,        ///< FabricOptions::each_meets of the circle rounds, with endpoints in random order

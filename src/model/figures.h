@@ -167,8 +167,8 @@ enum class Rates {
 /// How a benchmark is printed, and which of its figures -precision applies to.
 struct TableFormat {
   ShortList<Column, 12> columns;  ///< columns after message length and repetitions
-  /// Figures whose confidence interval passes compute. The row shows the interval of the first figure; the
-  /// largest half width of all of them counts against -precision.
+  /// Figures for which passes compute a confidence interval. The row shows the interval of the first figure.
+  /// The largest half width of all of them counts against -precision.
   ShortList<Figure, 2> precision_targets = {Figure::time_max};
   Rates rates = Rates::none;
   const TableFormat* all_groups = nullptr;  ///< format of a row over all groups; nullptr: this format

@@ -31,7 +31,8 @@ enum class IterationPolicy { dynamic, multiple_np, automatic, off };
 template <>
 inline constexpr Names<4> names_of<IterationPolicy> = {"dynamic", "multiple_np", "auto", "off"};
 
-/// -multi: off, one row with the extremes over all groups (0), or one row per group (1).
+/// -multi. off: one group. summary (-multi 0): one row with the extremes over all groups. each_group
+/// (-multi 1): one row per group.
 enum class Multi { off, summary, each_group };
 // Names in records; -multi takes numbers.
 template <>
@@ -153,7 +154,7 @@ inline constexpr Defaults fabric_defaults{
     .lengths = {8, 64 << 10, 1 << 20},
     .fabric = true};
 
-/// -off_cache. A value of 0 was not given; the machine's value is used.
+/// -off_cache. A value of 0 means that the option did not give it; src/resolve fills in the machine's value.
 struct OffCache {
   std::int64_t cache_size = 0;  ///< bytes
   int cache_line = 0;           ///< bytes
@@ -196,7 +197,7 @@ struct Passes {
 };
 
 /// A line of -alternate's file: values of control variables (MPI_T) of the MPI library. Every point is
-/// measured once under each variant. A variant without variables uses the values that the library had at the
+/// measured under each variant. A variant without variables uses the values that the library had at the
 /// start.
 struct Variant {
   std::string label;

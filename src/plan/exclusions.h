@@ -12,7 +12,7 @@ namespace openimb {
 std::string send_mode_error(const Spec& spec, SendMode asked);
 std::string layout_error(const Spec& spec, const DataLayout& layout);
 std::string sync_mode_error(const Spec& spec, SyncMode asked);
-/// `window`: -window.
+/// `window`: the value of -window.
 std::string memory_error(const Spec& spec, const MemoryChoice& memory, WindowKind window);
 
 }  // namespace openimb

@@ -1,8 +1,7 @@
 // Rules that decide the number of repetitions. A Sampling gets the completed batches of a point and returns
 // the next batch, or that the point is done or timed out. It is pure, and all ranks have agreed on the
 // seconds of the batches, so all ranks get the same decision. Source: guide, "Actual Benchmarking",
-// "-iter_policy",
-// "-time".
+// "-iter_policy", "-time".
 #pragma once
 
 #include <cstdint>
