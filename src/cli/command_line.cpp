@@ -310,10 +310,6 @@ Options parse(const Program& program, std::span<const std::string> arguments, in
   }
   check_component(state);
   apply_implied(state);
-  const auto& lengths = program.defaults.lengths;
-  if (lengths.back() > 0 && state.options.lengths.empty() && !state.by_exponents) {
-    state.options.lengths.assign(lengths.begin(), lengths.end());
-  }
   check(state);
   state.options.selection = select_benchmarks(program, state.names, ignored);
   check_multi(state.options);

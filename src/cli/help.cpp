@@ -77,22 +77,6 @@ std::string help_line(const Program& program, const Option& option) {
   return left + wrapped(text, text_column, left.size());
 }
 
-std::string_view kind_text(Kind kind) {
-  switch (kind) {
-    case Kind::single_transfer:
-      return "single transfer";
-    case Kind::multiple_transfer:
-      return "multiple transfer";
-    case Kind::parallel_transfer:
-      return "parallel transfer";
-    case Kind::collective:
-      return "collective";
-    case Kind::synchronization:
-      return "synchronization";
-  }
-  return {};
-}
-
 std::string_view processes_of(Kind kind) {
   return kind == Kind::single_transfer ? "two processes are active" : "all processes of the group are active";
 }
@@ -161,7 +145,7 @@ std::string option_topic(const Program& program, const Option& option) {
 std::string benchmark_topic(const Program& program, const Spec& spec) {
   std::string facts(spec.measures);
   if (!facts.empty()) facts += "\n";
-  facts += std::string(kind_text(spec.kind)) + ": " + std::string(processes_of(spec.kind)) + ".";
+  facts += std::string(kind_title(spec.kind)) + ": " + std::string(processes_of(spec.kind)) + ".";
   if (spec.rooted) facts += " Has a root, which changes with each repetition (-root_shift).";
   if (spec.reduction) facts += " Reduces elements of -red_data_type with MPI_SUM.";
   if (spec.message_rate) facts += " Sends -window_size messages per repetition and shows their rate.";
@@ -263,7 +247,7 @@ std::string list_text(const Program& program, std::span<const SelectedBenchmark>
     const Spec& spec = program.catalog[index];
     const std::string left = "  " + std::string(spec.name);
     text += left + indent(left.size() < text_column ? text_column - left.size() : 1) +
-            std::string(kind_text(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") +
+            std::string(kind_title(spec.kind)) + (spec.in_default_list ? "" : " (off by default)") +
             (spec.unavailable.empty() ? "" : " (unavailable: " + std::string(spec.unavailable) + ")") + "\n";
   }
   return text;

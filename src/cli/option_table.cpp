@@ -58,6 +58,7 @@ Options default_options(const Defaults& defaults) {
   options.in_flight = defaults.in_flight;
   options.check = defaults.check;
   if (defaults.counts.back() > 0) options.counts.assign(defaults.counts.begin(), defaults.counts.end());
+  if (defaults.lengths.back() > 0) options.lengths.assign(defaults.lengths.begin(), defaults.lengths.end());
   return options;
 }
 

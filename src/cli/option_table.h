@@ -25,7 +25,6 @@ struct ParseState {
   const ReadFile& read_file;
   SameFile same_file = {};
   std::int64_t wanted_processes = 0;  ///< -npmin as given
-  bool by_exponents = false;          ///< the user gave exponents: lengths are powers of two
   Options options{};
   std::optional<std::uint64_t> seed{};  ///< -seed
   NameLists names{};

@@ -180,16 +180,24 @@ void set_lengths(ParseState& state, std::string_view word) {
   add_lengths(state, word);
 }
 
+void add_length(ParseState& state, std::string_view word) {
+  const bool is_first = std::ranges::count(state.given, "msgsz") == 1;
+  if (is_first) state.options.lengths.clear();
+  add_lengths(state, word);
+}
+
 OptionValue shown_lengths(const Options& options) { return field::shown(options.lengths); }
 
-// Benchmarks of IMB-MT have lengths in elements (-count) unless the user gives them in bytes.
+// Drops a component's default counts, which are lengths in elements, where the user gives lengths in bytes.
 void measure_by_bytes(ParseState& state) {
   if (!state.has("count")) state.options.counts.clear();
 }
 
+// Drops a component's default counts and lengths where the user gives exponents.
 void measure_by_exponents(ParseState& state) {
   measure_by_bytes(state);
-  state.by_exponents = true;
+  const bool has_lengths = state.has("msglen") || state.has("msgsize") || state.has("msgsz");
+  if (!has_lengths) state.options.lengths.clear();
 }
 
 void imply_parameters(ParseState& state) {
@@ -1034,10 +1042,7 @@ constexpr Option length_rows[] = {
      .help = "message sizes 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
      .default_of = [](const Defaults& defaults) -> std::string {
        if (defaults.counts.back() > 0) return "lengths of -count";
-       if (defaults.lengths.back() > 0) {
-         const std::vector<std::int64_t> lengths(defaults.lengths.begin(), defaults.lengths.end());
-         return "lengths " + to_text(field::shown(lengths), {});
-       }
+       if (defaults.lengths.back() > 0) return "lengths of -msgsize";
        return std::to_string(defaults.settings.min_message_log) + ":" +
               std::to_string(defaults.settings.max_message_log);
      },
@@ -1073,7 +1078,7 @@ constexpr Option length_rows[] = {
      .example = "-msgsz 4097 -msgsz 5k",
      .details =
          "As IMB-P2P has it. The lengths are measured in the order given, in place of the powers of two.",
-     .apply = add_lengths,
+     .apply = add_length,
      .excludes = "msglog",
      .imply = measure_by_bytes},
     {.name = "zero_size",

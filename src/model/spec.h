@@ -1,6 +1,7 @@
 // Describes a benchmark as plain data. src/benchmarks has the code of one repetition.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -25,6 +26,10 @@ enum class Kind {
 template <>
 inline constexpr Names<5> names_of<Kind> = {"single_transfer", "multiple_transfer", "parallel_transfer",
                                             "collective", "synchronisation"};
+/// As -help and -list spell them.
+inline constexpr Names<5> kind_titles = {"single transfer", "multiple transfer", "parallel transfer",
+                                         "collective", "synchronization"};
+constexpr const char* kind_title(Kind kind) { return kind_titles[static_cast<std::size_t>(kind)]; }
 
 constexpr const TableFormat* default_table(Kind kind) {
   if (kind == Kind::single_transfer || kind == Kind::multiple_transfer) return &tables::time_and_bandwidth;

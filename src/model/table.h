@@ -1,6 +1,7 @@
 // One table of the output, and the reason why a row could not be measured.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -71,5 +72,20 @@ template <>
 inline constexpr Names<10> names_of<Failure::Cause> = {
     "out_of_memory", "int_overflow", "time_out",    "invalid_processes", "unavailable",
     "no_space",      "io_error",     "over_budget", "no_answer",         "clock_set"};
+/// What to do about each, as the end of a sentence.
+inline constexpr Names<10> cause_advice = {
+    "give more memory with -mem, or run shorter messages (-msglog) or fewer processes",
+    "use an MPI with large-count calls (MPI 4.0), or run shorter messages (-msglog) or fewer processes",
+    "give more time with -time, or run shorter messages (-msglog)",
+    "launch more processes",
+    "leave the benchmark out, or choose other options or another MPI",
+    "choose a folder with more space (-file), or run shorter lengths (-msglog) or fewer repetitions (-iter)",
+    "check space, quota, limits and permissions of the folder (-file)",
+    "give more seconds with -budget, or run fewer rows",
+    "check both hosts and the link between them, or give more time with -pair_timeout",
+    "measure again while no clock is set"};
+constexpr const char* advice_for(Failure::Cause cause) {
+  return cause_advice[static_cast<std::size_t>(cause)];
+}
 
 }  // namespace openimb

@@ -35,34 +35,6 @@ bool is_about_a_length(Failure::Cause cause) {
   return cause != Failure::Cause::invalid_processes && cause != Failure::Cause::unavailable;
 }
 
-const char* help_for(Failure::Cause cause) {
-  switch (cause) {
-    case Failure::Cause::out_of_memory:
-      return "give more memory with -mem, or run shorter messages (-msglog) or fewer processes";
-    case Failure::Cause::int_overflow:
-      return "use an MPI with large-count calls (MPI 4.0), or run shorter messages (-msglog) or fewer "
-             "processes";
-    case Failure::Cause::time_out:
-      return "give more time with -time, or run shorter messages (-msglog)";
-    case Failure::Cause::invalid_processes:
-      return "launch more processes";
-    case Failure::Cause::no_space:
-      return "choose a folder with more space (-file), or run shorter lengths (-msglog) or fewer repetitions "
-             "(-iter)";
-    case Failure::Cause::io_error:
-      return "check space, quota, limits and permissions of the folder (-file)";
-    case Failure::Cause::over_budget:
-      return "give more seconds with -budget, or run fewer rows";
-    case Failure::Cause::no_answer:
-      return "check both hosts and the link between them, or give more time with -pair_timeout";
-    case Failure::Cause::clock_set:
-      return "measure again while no clock is set";
-    case Failure::Cause::unavailable:
-      return "leave the benchmark out, or choose other options or another MPI";
-  }
-  return "";
-}
-
 double gigabytes(std::int64_t bytes) {
   return std::ceil(static_cast<double>(bytes) / static_cast<double>(gibibyte) * 1000) / 1000;
 }
@@ -77,7 +49,7 @@ std::string failure_text(const Table& table, const Failure& failure) {
   if (failure.pair) text += formatted(", pair %d-%d", failure.pair->pair.a, failure.pair->pair.b);
   text += ": " + cause;
   if (!failure.detail.empty()) text += ": " + failure.detail;
-  return text + amounts(failure) + "; " + help_for(failure.cause);
+  return text + amounts(failure) + "; " + advice_for(failure.cause);
 }
 
 std::string failure_lines(const Table& table, const Failure& failure, OutputStyle style) {

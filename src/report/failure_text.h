@@ -9,9 +9,6 @@
 
 namespace openimb {
 
-/// What the user can do about it, as the end of a sentence.
-const char* help_for(Failure::Cause cause);
-
 /// Whether the failure concerns one length, not the whole table.
 bool is_about_a_length(Failure::Cause cause);
 

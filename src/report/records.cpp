@@ -205,7 +205,7 @@ std::string failure_record(const Table& table, const Failure& failure) {
     if (failure.cause == Failure::Cause::no_space) json.field("free_bytes", failure.free_bytes);
     if (failure.cause == Failure::Cause::time_out) json.field("seconds_per_repetition", failure.seconds);
     json.field("detail", failure.detail);
-    json.field("help", help_for(failure.cause));
+    json.field("help", advice_for(failure.cause));
   });
 }
 

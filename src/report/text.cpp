@@ -198,12 +198,6 @@ std::string levels_text(const std::vector<SampleStatistics::State>& levels, int 
   return text;
 }
 
-const char* shortfall_text(SampleStatistics::Shortfall shortfall) {
-  constexpr const char* texts[] = {"", "the budget was spent", "all passes are done",
-                                   "the launch was interrupted"};
-  return texts[static_cast<int>(shortfall)];
-}
-
 std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
   std::string text = table.multi == Multi::each_group ? "\n" : "";
   for (const Row& row : measurement.rows) {
@@ -299,7 +293,7 @@ std::string PassesNotes::notes(std::optional<double> precision) const {
       text += formatted(widest_ < 1 ? ", worst +-%.2f %%" : ", worst +-%.0f %%", widest_ * 100);
       if (!widest_row_.empty()) text += " (" + widest_row_ + ")";
     }
-    text += std::string(": ") + shortfall_text(shortfall_) + "\n";
+    text += std::string(": ") + reason_of(shortfall_) + "\n";
   }
   if (rows_with_levels_ > 0) {
     text += formatted("# note: samples at several levels in %s, for example %s\n",

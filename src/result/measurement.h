@@ -52,6 +52,12 @@ struct SampleStatistics {
 };
 template <>
 inline constexpr Names<4> names_of<SampleStatistics::Shortfall> = {"none", "budget", "passes", "interrupted"};
+/// As text states them.
+inline constexpr Names<4> shortfall_reasons = {"", "the budget was spent", "all passes are done",
+                                               "the launch was interrupted"};
+constexpr const char* reason_of(SampleStatistics::Shortfall shortfall) {
+  return shortfall_reasons[static_cast<std::size_t>(shortfall)];
+}
 
 /// The figures of a row (model/figures.h).
 class Figures {

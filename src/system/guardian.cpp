@@ -60,10 +60,10 @@ void be_guardian_if_asked(int argc, char** argv) {
 
 Guardian::Guardian() : process_(start_guardian(guard)) {}
 
-Guardian::~Guardian() { tell(""); }
+Guardian::~Guardian() { send(""); }
 
 // Without a guardian, or after it has ended, the launch continues unprotected.
-void Guardian::tell(const std::string& base) const {
+void Guardian::send(const std::string& base) const {
   if (process_) process_->send(base + '\0');
 }
 

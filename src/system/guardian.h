@@ -22,10 +22,10 @@ class Guardian {
   Guardian& operator=(const Guardian&) = delete;
 
   /// From now on the files of `base` (system/scratch_files.h) are deleted when this process ends.
-  void watch(const std::string& base) const { tell(base); }
+  void watch(const std::string& base) const { send(base); }
 
  private:
-  void tell(const std::string& base) const;
+  void send(const std::string& base) const;
 
   std::unique_ptr<Connection> process_;
 };

@@ -955,6 +955,9 @@ TEST_CASE("help shows the defaults of the component") {
   ends(thread_defaults, "data_type", "int");
   ends(thread_defaults, "red_data_type", "int");
   ends(thread_defaults, "msglog", "lengths of -count");
+  ends(thread_defaults, "count", "1,2,4,8");
+  ends(fabric_defaults, "msglog", "lengths of -msgsize");
+  ends(fabric_defaults, "msgsize", "8,65536,1048576");
   CHECK(topic({}, "PingPong").starts_with("PingPong\n  Time of half a round trip.\n  collective: "));
 }
 

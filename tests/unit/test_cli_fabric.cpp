@@ -59,6 +59,8 @@ TEST_CASE("IMB-FABRIC: defaults") {
 
 TEST_CASE("IMB-FABRIC: lengths of the user replace its own") {
   CHECK(parsed("-msgsize 4").lengths == Lengths{4});
+  CHECK(parsed("-msgsz 4 -msgsz 16").lengths == Lengths{4, 16});
+  CHECK(parsed("-msgsize 4 -set MAXMSGLOG=4").lengths == Lengths{4});
   CHECK(parsed("-msglog 3").lengths.empty());
   CHECK(parsed("-set MAXMSGLOG=4").lengths.empty());
 }
