@@ -164,7 +164,7 @@ def damaged(kind: str) -> bytes:
     return b"".join(lines) + second.get(kind, A.replace(b"1e-06", b"2e-06"))
 
 
-@pytest.mark.parametrize("kind", ["run", "result", "row", "sample", "pair", "end"])
+@pytest.mark.parametrize("kind", ["run", "result", "row", "sample", PAIR, "end"])
 def test_a_damaged_line_is_named_by_every_command(imb: Imb, tmp_path: Path, kind: str) -> None:
     file = tmp_path / "r.jsonl"
     text = damaged(kind)
