@@ -41,12 +41,13 @@ class Blocks {
 };
 
 /// Looks for all blocks in a file of `bytes` bytes that should consist of them. Each block has `longer` or
-/// `shorter` bytes. fingerprint_at(position, length) returns the fingerprint of that part of the file.
-/// Returns the number of bytes of missing blocks or the number of bytes that belong to no block, whichever is
-/// larger.
+/// `shorter` bytes; if both are 0, the file should be empty. fingerprint_at(position, length) returns the
+/// fingerprint of that part of the file. Returns the number of bytes of missing blocks or the number of bytes
+/// that belong to no block, whichever is larger.
 template <class FingerprintAt>
 std::int64_t count_misplaced(Blocks& blocks, std::int64_t bytes, std::int64_t longer, std::int64_t shorter,
                              FingerprintAt fingerprint_at) {
+  if (longer == 0) return bytes;
   std::int64_t other_bytes = 0;
   const auto take_block = [&](std::int64_t position, std::int64_t length) {
     if (length == 0 || position + length > bytes) return false;

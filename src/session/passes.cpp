@@ -236,13 +236,15 @@ void PassSession::fail_all_without_memory(PassTable& table) {
   }
 }
 
-// The first variant decides the width of -arrival xN for all variants. Otherwise each variant would be
-// measured under other conditions.
+// The first variant whose table can be measured decides the width of -arrival xN for all variants. Otherwise
+// each variant would be measured under other conditions.
 void PassSession::find_width(Variants variants, std::size_t point) {
   const ArrivalChoice choice = parts_.options.arrival.value_or(ArrivalChoice{});
-  PassTable& first = *variants.front();
+  const auto able = std::ranges::find_if(variants, [](const auto& table) { return !table->failure; });
+  if (!choice.relative || able == variants.end()) return;
+  PassTable& first = **able;
   PassPoint& entry = first.points[point];
-  if (!choice.relative || entry.width || first.failure) return;
+  if (entry.width) return;
   if (!entry.failure) {
     try {
       PointRun run(parts_, first.plan, *first.open, *entry.point,

@@ -134,6 +134,13 @@ TEST_CASE("how often, on how many processes, with how much memory") {
   CHECK(plan_geometry(common, std::int64_t{4} << 30, 2, {}, std::nullopt).exceeds_int);
 }
 
+TEST_CASE("all bytes are wrong in a file that should be empty") {
+  File file = written(0, 3, 2, {});
+  CHECK(file.misplaced() == 0);
+  file.contents.resize(5);
+  CHECK(file.misplaced() == 5);
+}
+
 TEST_CASE("throughput is that of the portion, of collectives too") {
   Spec collective = common;
   collective.kind = Kind::collective;

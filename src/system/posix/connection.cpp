@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 #include "system/posix/socket_connection.h"
 
@@ -81,7 +82,14 @@ void SocketConnection::close() {
 
 // Raises no SIGPIPE if the other process has ended.
 bool SocketConnection::send(const std::string& text) {
-  return ::send(socket_, text.data(), text.size(), no_signal) == static_cast<ssize_t>(text.size());
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t count = ::send(socket_, rest.data(), rest.size(), no_signal);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
 }
 
 std::optional<char> SocketConnection::receive() {

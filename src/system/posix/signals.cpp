@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 
@@ -119,6 +120,7 @@ void exit_now(int status) noexcept { _exit(status); }
 void write_to_stderr(const char* text, std::size_t length) noexcept {
   while (length > 0) {
     const ssize_t count = write(STDERR_FILENO, text, length);
+    if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return;
     text += count;
     length -= static_cast<std::size_t>(count);
