@@ -944,6 +944,9 @@ struct FlushesTwice : Flushes {
 // Weak: the compiler must not look into it, as in the suite, where it lies in a file of its own.
 [[gnu::weak, gnu::noinline]] void CpuLoad::compute(std::int64_t units) { watched[0] = static_cast<int>(units); }
 inline CpuLoad* cpu = nullptr;
+struct Gate { void wait(double* stamps); };
+[[gnu::weak, gnu::noinline]] void Gate::wait(double* stamps) { *stamps = 0; }
+inline Gate* gate = nullptr;
 
 struct Overlaps : PatternBase {
   template <class C>
@@ -957,6 +960,7 @@ struct ComputesTwice : Overlaps {
   }
 };
 PATTERN(Computes, cpu->compute(c.count); send(c, it.send);)
+PATTERN(Waits, double stamps; gate->wait(&stamps); send(c, it.send);)
 
 float columns[100][100], product[100], factors[100];
 [[gnu::weak, gnu::noinline]] void packed() {
@@ -980,6 +984,13 @@ struct SyncTimer : openimb::SyncTimer<Clock, Barrier> {
   void before() {
     this->begin = Clock::now();
     this->barrier();
+  }
+};
+template <class Clock, class Gate>
+struct GateTimer : openimb::GateTimer<Clock, Gate> {
+  void before() {
+    this->next[1] = Clock::now();
+    this->gate->wait(this->next);
   }
 };
 }  // namespace wrong
@@ -1041,6 +1052,12 @@ int main(int argc, char** argv) {
   run<Clean>(argc, SyncTimer<Clock, Barrier>{samples, barrier});
   run_loaded<Overlaps>(argc, SyncTimer<Clock, Barrier>{samples, barrier});
   run<Divides>(argc, wrong::SyncTimer<Clock, Barrier>{{samples, barrier}});
+  Gate opens;
+  gate = &opens;
+  run<Waits>(argc, TotalTimer{});
+  run<Clean>(argc, GateTimer<Clock, Gate>{samples, gate});
+  run<CallsOwn>(argc, GateTimer<Clock, Gate>{samples, gate});
+  run<Divides>(argc, wrong::GateTimer<Clock, Gate>{{samples, gate}});
   return sum > 0 && argv != nullptr;
 }
 """
@@ -1059,6 +1076,9 @@ SEEDED_FAULTS = {
     ("FlushesEach", "TotalTimer"): "a repetition: MPI_Send MPI_Win_flush",
     ("FlushesTwice", "TotalTimer"): "around the loop, not",
     ("Divides", "SyncTimer"): "barrier inside the clock",
+    ("Waits", "TotalTimer"): "calls openimb::Gate::wait",
+    ("CallsOwn", "GateTimer"): "calls openimb::own",
+    ("Divides", "GateTimer"): "barrier inside the clock",
 }
 WITHOUT_FAULT = {
     *(
@@ -1068,6 +1088,7 @@ WITHOUT_FAULT = {
     ),
     *(("Flushes", aggregate, "TotalTimer") for aggregate in (False, True)),
     ("Flushes", True, "RepetitionTimer"),
+    ("Clean", False, "GateTimer"),
 }
 SEEDED_FAULTS_OF_LOAD = {
     "packed": None,
