@@ -69,15 +69,35 @@ Decision SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
   return next;
 }
 
+// The inner rule sees the batch that is divided here as one. Of its own batches only the first is no further
+// segment.
 Decision EarlyExitSampling::next(std::span<const CompletedBatch> so_far) const {
-  const std::int64_t measured = count_batches(so_far, Purpose::measure);
-  Decision next = inner_->next(so_far.first(so_far.size() - static_cast<std::size_t>(measured)));
-  if (next.answer != Decision::Answer::step || next.step.purpose != Purpose::measure) return next;
-  const std::int64_t total = next.step.repetitions;
-  const std::int64_t first = std::min(total, (repetitions_to_give_up + cycle_ - 1) / cycle_ * cycle_);
-  next.step.repetitions = measured == 0 ? first : total - first;
-  const bool gives_up = measured == 1 && too_few_valid(so_far.back().valid, first);
-  if (measured == 2 || next.step.repetitions == 0 || gives_up) return {.answer = Decision::Answer::done};
+  std::vector<CompletedBatch> completed;
+  std::int64_t measured = 0, valid = 0;
+  for (const CompletedBatch& batch : so_far) {
+    const bool measures = batch.step.purpose == Purpose::measure;
+    if (measures && measured > 0 && !batch.step.further_segment) {
+      completed.back().step.repetitions += batch.step.repetitions;
+    } else {
+      completed.push_back(batch);
+    }
+    if (!measures) continue;
+    measured += batch.step.repetitions;
+    valid += batch.valid;
+  }
+  const std::int64_t enough = (repetitions_to_give_up + cycle_ - 1) / cycle_ * cycle_;
+  if (measured == enough) {
+    if (too_few_valid(valid, measured)) return {.answer = Decision::Answer::done};
+    const std::span<const CompletedBatch> before(completed.begin(), completed.end() - 1);
+    Decision divided = inner_->next(before);
+    divided.step.repetitions -= completed.back().step.repetitions;
+    divided.step.further_segment = false;
+    if (divided.step.repetitions > 0) return divided;
+  }
+  Decision next = inner_->next(completed);
+  if (next.step.purpose == Purpose::measure && measured < enough) {
+    next.step.repetitions = std::min(next.step.repetitions, enough - measured);
+  }
   return next;
 }
 

@@ -105,8 +105,8 @@ class SegmentedSampling final : public Sampling {
 };
 
 /// Measures `repetitions_to_give_up` repetitions first, and the others only if enough of them are valid. The
-/// first part is rounded up to whole cycles of `cycle` repetitions, because the second part starts again with
-/// the first buffers and the first root.
+/// number is rounded up to whole cycles of `cycle` repetitions, because what follows starts again with the
+/// first buffers and the first root. The batch of `inner` in which it is reached is divided there.
 class EarlyExitSampling final : public Sampling {
  public:
   EarlyExitSampling(std::unique_ptr<Sampling> inner, std::int64_t cycle)

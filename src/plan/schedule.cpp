@@ -297,16 +297,17 @@ std::optional<Failure> Schedule::failure_of(const TablePlan& plan, const Point& 
 }
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point) const {
-  auto guide = std::make_unique<GuideSampling>(limits(plan, point));
-  if (options_.fabric) return std::make_unique<AtLeastOneSampling>(std::move(guide));
-  if (plan.gated && !options_.interleaving) {
-    return std::make_unique<EarlyExitSampling>(std::move(guide), cycle_of(plan, point));
-  }
+  std::unique_ptr<Sampling> sampling = std::make_unique<GuideSampling>(limits(plan, point));
+  if (options_.fabric) return std::make_unique<AtLeastOneSampling>(std::move(sampling));
+  const std::int64_t cycle = cycle_of(plan, point);
   // Aggregate transfers complete together, and the repetitions of a file continue in it, so neither has
   // segments.
-  if (!options_.interleaving || plan.spec().uses_files() || plan.table.aggregate()) return guide;
-  const std::int64_t cycle = cycle_of(plan, point);
-  return std::make_unique<SegmentedSampling>(std::move(guide), options_.interleaving->segments, cycle);
+  if (options_.interleaving && !plan.spec().uses_files() && !plan.table.aggregate()) {
+    const int segments = options_.interleaving->segments;
+    sampling = std::make_unique<SegmentedSampling>(std::move(sampling), segments, cycle);
+  }
+  if (plan.gated) sampling = std::make_unique<EarlyExitSampling>(std::move(sampling), cycle);
+  return sampling;
 }
 
 std::unique_ptr<Sampling> Schedule::sampling(const TablePlan& plan, const Point& point,

@@ -278,6 +278,23 @@ def test_rows_are_measured_in_parts(
         assert all(min(row["quantiles"].values()) > 0 for row in done.rows)
 
 
+def test_a_row_in_parts_is_given_up_as_well(mpi: lab.Mpi, tmp_path: Path) -> None:
+    """Where a rank is late at each agreed start: after a hundred repetitions, at the end of a part or within one."""
+    preload = f"LD_PRELOAD={lab.interposed(mpi, 'delayed_rank.cpp')}"
+    gates = ",".join(map(str, range(4, 2000)))
+    wrap = ["env", preload, "DELAYED_RANK=1", f"DELAY_GATES=5e-3:{gates}"]
+    for parts, wishes in ((3, "rr"), (8, "rrp")):
+        conductor = Counting(2)
+        words = f"-iter 600 -iter_policy off -warm_up off -root_shift off -sync_start clock {conductor.words(parts)}"
+        done = lab.run(mpi, 2, f"Bcast -msgsize 8 {words}", records=tmp_path, wrap=wrap)
+        assert done.code == 0, done.errors
+        conductor.thread.join(10)
+        (row,) = done.rows
+        assert (row["repetitions"], row["valid_percent"], row["given_up"]) == (100, 0, True)
+        assert conductor.wishes == wishes
+        assert "given up" in done.text
+
+
 @pytest.mark.alone
 def test_the_time_of_a_row_is_that_of_its_parts(mpi: lab.Mpi, tmp_path: Path) -> None:
     """What happens between the parts is not in it: here each turn comes late."""

@@ -226,3 +226,31 @@ TEST_CASE("a row is given up after 100 repetitions of which fewer than half are 
   completed.push_back({next.step, 1, 0});
   CHECK(sampling.next(completed).answer == Decision::Answer::done);
 }
+
+TEST_CASE("a row in segments is given up after 100 repetitions as well") {
+  const SamplingLimits limits{
+      .settings = {}, .policy = IterationPolicy::off, .planned = 1000, .warm_up = false};
+  // The repetitions that follow each other; a `+` is a further segment. The first `valid` of each batch are.
+  const auto course = [&](int segments, std::int64_t cycle, double valid) {
+    const EarlyExitSampling sampling(
+        std::make_unique<SegmentedSampling>(std::make_unique<GuideSampling>(limits), segments, cycle), cycle);
+    std::vector<CompletedBatch> completed;
+    std::string text;
+    for (;;) {
+      const Decision next = sampling.next(completed);
+      if (next.answer == Decision::Answer::done) return text;
+      CHECK(next.total == 1000);
+      const std::int64_t repetitions = next.step.repetitions;
+      text += (next.step.further_segment ? "+" : " ") + std::to_string(repetitions);
+      completed.push_back({next.step, 1, std::llround(valid * static_cast<double>(repetitions))});
+    }
+  };
+  CHECK(course(4, 1, 1) == " 100 150+250+250+250");
+  CHECK(course(4, 1, 0.4) == " 100");
+  CHECK(course(3, 8, 0.5) == " 104 224+336+336");
+  CHECK(course(3, 8, 0) == " 104");
+  CHECK(course(20, 1, 0) == " 50+50");
+  CHECK(course(20, 1, 0.5) == " 50+50+50+50+50+50+50+50+50+50+50+50+50+50+50+50+50+50+50+50");
+  CHECK(course(16, 1, 0) == " 62+38");
+  CHECK(course(16, 1, 1).starts_with(" 62+38 25+62"));
+}
