@@ -18,6 +18,7 @@ namespace {
 constexpr int sweeps = 9;           // comparisons of all clocks in the first synchronization
 constexpr double first_span = 0.2;  // seconds over which they are spread
 constexpr int usual_exchanges = 8, most_exchanges = 100;
+constexpr int most_at_first = 200;  // with the parent, in the first synchronization: a fifth of HCA3's
 constexpr double good_width = 1.5;  // multiple of the narrowest bounds so far
 constexpr int readings = 50;        // readings of the clocks in a comparison on a host
 constexpr int clock_tag = 31001;
@@ -68,9 +69,11 @@ void MpiClock::find_hosts(bool shares) {
 }
 
 bool MpiClock::synchronize() {
+  spare_exchanges_ = most_exchanges - usual_exchanges;
   const bool same = !begun_ || !ranks_.any(!compare_all());
   if (!begun_ || !same) {
     parent_ = system_ = {};
+    spare_exchanges_ = most_at_first - sweeps * usual_exchanges;
     narrowest_ = std::numeric_limits<double>::infinity();
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       if (sweep > 0) system::pause_for(first_span / (sweeps - 1));
@@ -151,14 +154,18 @@ OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, Maps*
     }
     return bounds;
   }
-  for (int i = 1; request.last == 0; ++i) {
+  const int most = std::min(most_exchanges, usual_exchanges + spare_exchanges_);
+  int count = 0;
+  while (request.last == 0) {
+    ++count;
     const bool good = in_common_time || bounds.width() <= good_width * narrowest_ || std::isinf(narrowest_);
-    request.last = (i >= usual_exchanges && good) || i == most_exchanges ? 1 : 0;
+    request.last = (count >= usual_exchanges && good) || count == most ? 1 : 0;
     const double sent = stamp();
     send(request);
     receive(answer);
     bounds.include(sent, answer.received, answer.sent, stamp());
   }
+  spare_exchanges_ -= count - usual_exchanges;
   if (maps != nullptr) *maps = answer.maps;
   return bounds;
 }

@@ -78,6 +78,8 @@ class MpiClock final : public CommonClock {
   OffsetHistory parent_;      ///< own clock minus the clock of the parent in the tree
   OffsetHistory system_;      ///< own clock minus the system's; on a leader, the system's minus its own
   ClockMap past_, onwards_;
+  /// Exchanges with the parent beyond the usual ones that this synchronization may still take.
+  int spare_exchanges_ = 0;
   /// Width of the narrowest bounds to the parent, in seconds.
   double narrowest_ = std::numeric_limits<double>::infinity();
   double disagreement_ = std::numeric_limits<double>::quiet_NaN();

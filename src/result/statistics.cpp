@@ -99,14 +99,15 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
   return defects;
 }
 
-// Sets the worst values of the row's groups. Only a row of one group names ranks.
+// Sets the worst values of the row's groups: none where a group has none. Only a row of one group names
+// ranks.
 void set_arrivals(Row& row, const PointTimes& times) {
   const auto all = std::span(times.arrivals);
   const auto groups = row.group < 0 ? all : all.subspan(static_cast<std::size_t>(row.group), 1);
   const auto set = [&](Figure figure, double GroupArrivals::* member) {
     double& most = row[figure] = groups.front().*member;
     for (const GroupArrivals& group : groups) {
-      if (!(group.*member <= most)) most = group.*member;
+      if (!(most >= group.*member) && !std::isnan(most)) most = group.*member;
     }
   };
   set(Figure::time_from_last, &GroupArrivals::from_last);

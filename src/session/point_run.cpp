@@ -434,7 +434,11 @@ void PointRun::gather_arrivals(PointTimes& times) {
     times.repetition_seconds = std::move(by_group);
     return;
   }
-  const auto slowest = std::ranges::max_element(times.arrivals, {}, &GroupArrivals::from_last);
+  // A group without a valid repetition has no time; the row has none then.
+  const auto time = [](const GroupArrivals& group) {
+    return std::isnan(group.from_last) ? std::numeric_limits<double>::infinity() : group.from_last;
+  };
+  const auto slowest = std::ranges::max_element(times.arrivals, {}, time);
   times.repetition_seconds = {
       std::move(by_group[static_cast<std::size_t>(slowest - times.arrivals.begin())])};
 }
