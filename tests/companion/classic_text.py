@@ -91,7 +91,7 @@ def _banner(run: Run, unit: float) -> str:
         lines += ["", "", "# Calling sequence was: ", "", "# " + _one_line(" ".join(run.command_line)), ""]
     lines += [f"# {'Mbytes/sec':<31}:   {unit:.15g} bytes per second"]
     if limits := pass_limits(run):
-        lines.append(f"# {'Passes':<31}:   {limits}; figures are medians over passes")
+        lines.append(f"# {'Passes':<31}:   {str(limits).replace('±', '+-')}; figures are medians over passes")
     lines += ["#", ""]
     if run.benchmarks:
         lines += ["# List of Benchmarks to run:", "", *(f"# {name}" for name in run.benchmarks)]
@@ -161,7 +161,8 @@ def _table(rows: list[Result], run: Run, unit: float) -> str:
     # A note that is the same for several groups is printed once.
     notes = list(dict.fromkeys(note for row in rows if (note := _in_flight_note(row, run))))
     notes += [note for row in rows if (note := _note(row))]
-    notes += notes_on_passes(rows, pass_limits(run) or PassLimits())
+    on_passes = notes_on_passes(rows, pass_limits(run) or PassLimits())
+    notes += ["# " + note.replace("±", "+-").replace("µs", "usec") for note in on_passes]
     if notes:
         lines += ["", *notes]
     return _head(rows[0], columns) + "\n".join(lines) + "\n"

@@ -171,7 +171,7 @@ def test_a_chart_that_a_layout_lacks_says_so(page: Any, tmp_path: Path) -> None:
     charts = drawn(page)
     page.locator("select[data-variant]").select_option(index=1)
     until(page, "document.querySelectorAll('.annotation-text').length > 0")
-    assert "no figures in this layout" in charts.last.inner_text()
+    assert "no values in this layout" in charts.last.inner_text()
 
 
 def test_hovering_marks_the_same_length_everywhere(page: Any, report: Path) -> None:
@@ -395,7 +395,7 @@ def test_a_browser_without_a_screen_prints_every_chart(report: Path, tmp_path: P
         [to_text, "-layout", paper, "-"], check=True, capture_output=True, text=True, timeout=60
     ).stdout
     charts = page.read_text().count('data-chart="')
-    assert charts > 20 and printed.count("message length, bytes") >= charts - 1  # all but that of the history
+    assert charts > 20 and printed.count("message size, bytes") >= charts - 1  # all but that of the history
 
 
 @pytest.fixture(scope="session")

@@ -467,7 +467,7 @@ def test_a_file_that_has_changed_is_not_resumed(imb: Imb, trial: Trial) -> None:
 def test_a_real_campaign_can_be_compared(mpi: lab.Mpi, imb: Imb, tmp_path: Path) -> None:
     file = tmp_path / "real.toml"
     file.write_text(
-        f"{BENCHMARKS}launches = 2\nprecision = 1\nlaunch_budget = 5\narguments = '-msglog 2'\n"
+        f"{BENCHMARKS}launches = 2\nprecision = '100%'\nlaunch_budget = 5\narguments = '-msglog 2'\n"
         f"[common]\nmpi = '{mpi.wrapper}'\nprograms = '{mpi.build / 'bin'}'\n"
         "[variants.free]\n[variants.pinned]\ncpus = [0, 1]\n"
     )
@@ -703,7 +703,7 @@ def test_ab_of_two_rules_of_starting_judges_nothing(imb: Imb, tmp_path: Path) ->
     ("more", "reason"),
     [
         (["PingPong"], None),
-        (["--classic", "PingPong"], "rows of one burst need segments"),
+        (["--classic", "PingPong"], "classic rows need segments"),
         (["--both", "launcher=srun", "PingPong"], "steps of srun share no CPUs"),
         (["--both", "memory=cuda", "PingPong"], "a GPU may be of one process"),
         (["S_write_indv"], "files are in one folder"),

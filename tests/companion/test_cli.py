@@ -338,9 +338,9 @@ def test_a_launch_is_listed_shown_and_printed(imb: Imb, archive: Archive) -> Non
 def test_a_launch_in_passes_is_shown_with_precision_and_evidence(imb: Imb, archive: Archive) -> None:
     run_id = archive.add(launch("passes")).id
     shown = imb("show", run_id[:6]).out
-    assert "passes       40 in 5.2 s: until each row is within +-1 % or 5 s have passed" in shown
+    assert "passes       40 in 5.2 s: until each row is within ±1 % or 5 s have passed" in shown
     assert "± %" in shown and " 12.50 " in shown and " n/a" in shown
-    assert "note: 1 of 2 rows missed +-1 %, worst +-12.50 % (16 B): the budget was spent" in shown
+    assert "note: 1 of 2 rows missed ±1 %, worst ±12.50 % (16 B): the budget was spent" in shown
     told = " ".join(shown.split())
     assert (
         "system events: 3 involuntary switches; 1 major page fault; run delay 0.5 ms; steal 10 ms; moved"

@@ -26,7 +26,7 @@ __all__ = ["label"]  # a fixture
 
 
 def classic(archive: Archive, name: str, mpi: str, count: int, *, factor: float = 1.0, seed: int = 1) -> None:
-    """Launches in single bursts."""
+    """Classic launches."""
     chance = np.random.default_rng(seed)
     for _ in range(count):
         rows = machines.healthy(chance)
@@ -94,7 +94,7 @@ def test_a_note_on_precision_of_barrier_has_no_empty_brackets(imb: Imb, archive:
     made[0] = msgspec.structs.replace(made[0], options={"precision": 5, "budget": 5})
     name = archive.add(Content(records=write(made))).id
     said = imb("show", name).out
-    assert "missed +-5 %, n/a: the budget was spent" in said
+    assert "missed ±5 %, worst more than ±100 %: the budget was spent" in said
     (line,) = [line.split() for line in said.splitlines() if "2.00" in line]
     assert "n/a" in line and "1561" not in said and "1,561" not in said
 

@@ -108,7 +108,7 @@ def test_a_report_of_two_sides_says_it_all(imb: Imb, two: tuple[Side, Side], tmp
     headings = {attributes.get("id") for attributes in page.having("h2")}
     assert {"verdict-h1", "findings-h", "conditions-h", "charts-h", "history-h", "model-h"} <= headings
     for title in ("PingPong", "Sendrecv"):
-        assert f"{title}: Time over message length." in " ".join(
+        assert f"{title}: Time over message size." in " ".join(
             str(a.get("aria-label")) for a in page.having("div")
         )
     charts = page.charts(0)

@@ -165,7 +165,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
         warnings.warn("Open MPI's launcher did not get going; launched again", stacklevel=1)
     assert said.code == code
     assert said.out.count(" (launcher did not exit within 1 s of the last record and was killed") == 2
-    assert ("some rows could not be measured" in said.out) == bool(code)
+    assert (" not measured in " in said.out) == bool(code)
     begun = [line.split()[0] for line in said.out.splitlines() if "  launch " in line]
     facts = [archive.run(name).facts() for name in archive.ids() if name.startswith(tuple(begun))]
     assert len(facts) == 2
@@ -176,7 +176,7 @@ def test_a_launcher_that_does_not_end_costs_no_results(
 
 def test_failure_rows_are_told(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb("run", "Alltoall", *with_(mpi), *QUICK, "--", "-mem", "0.00001", "-msglog", "14", "-iter", "3")
-    assert said.code == 1 and "some rows could not be measured" in said.out and "not measured in" in said.out
+    assert said.code == 1 and "not measured in" in said.out
     [name] = archive.ids()
     assert (archive.run(name).facts()["exit_status"], archive.run(name).facts()["outcome"]) == (0, "failed")
 
@@ -195,10 +195,7 @@ def test_a_time_out_is_explained_by_itself(imb: Imb, tmp_path: Path) -> None:
     launcher.write_text(launcher.read_text() + "echo '[x] UCX WARN unused variable' >&2\nexit 3\n")
     said = imb("run", "PingPong", *options)
     assert said.code == 1 and "UCX" not in said.out
-    assert (
-        "some rows could not be measured (PingPong, 4,096 bytes: time out: no time for one repetition)"
-        in said.out
-    )
+    assert " s: PingPong, 4 KiB: time out: no time for one repetition\n" in said.out
 
 
 def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> None:
@@ -214,9 +211,9 @@ def test_rows_beyond_the_budget_name_the_option(imb: Imb, tmp_path: Path) -> Non
     launcher = tmp_path / "mpi" / "bin" / "mpiexec"
     launcher.write_text(launcher.read_text() + "exit 3\n")
     said = imb("run", "PingPong", *options)
-    assert said.code == 1 and "over budget: no time; give a longer --launch-budget)" in said.out, said.out
+    assert said.code == 1 and "over budget: no time; give a longer --launch-budget\n" in said.out, said.out
     said = imb("ab", "--a", "", "--b", "FAKE_TIME=2", *options, "--launches", 1, "PingPong")
-    assert "over budget: no time; give a longer --launch-budget)" in said.err, said.err
+    assert "over budget: no time; give a longer --launch-budget\n" in said.err, said.err
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def test_what_does_not_go_with_passes_is_measured_classic_and_says_so(
     words = ["run", "PingPong", "--mpi", mpi, "--programs", programs, "--dry-run"]
     said = imb(*words, "--", option, "on")
     assert said.code == 0 and f"PingPong {option} on -json" in said.out
-    assert said.err == f"imb: note: measuring classic, one burst per row, because of {option}\n"
+    assert said.err == f"imb: note: measuring classic (each row in one go), because of {option}\n"
     assert imb(*words, "--classic", "--", option, "on").err == ""  # asked for
     said = imb(*words, "--precision", "1", "--", option, "on")
     assert said.code == 2 and said.err.count("\n") == 1
@@ -175,10 +175,10 @@ def planned(tmp_path: Path, **words: str) -> dict[str, str]:
     [
         ({}, "-precision 2 -budget 2.4", "-precision 2 -budget 2.4"),
         ({"top": "classic = true"}, "", ""),
-        ({"top": "precision = 0.01\nlaunch_budget = 30"}, "-precision 1 -budget 30", "-precision 1 -budget 30"),
-        ({"top": "precision = 0.01", "a": "precision = 0.05"}, "-precision 5 -budget 2.4", "-precision 1 -budget 2.4"),
+        ({"top": "precision = '1%'\nlaunch_budget = 30"}, "-precision 1 -budget 30", "-precision 1 -budget 30"),
+        ({"top": "precision = '1%'", "a": "precision = '5 %'"}, "-precision 5 -budget 2.4", "-precision 1 -budget 2.4"),
         ({"common": "launch_budget = 3", "a": "launch_budget = 4"}, "-precision 2 -budget 4", "-precision 2 -budget 3"),
-        ({"top": "precision = 0.01", "a": "classic = true"}, "", "-precision 1 -budget 2.4"),
+        ({"top": "precision = '1%'", "a": "classic = true"}, "", "-precision 1 -budget 2.4"),
         ({"top": "classic = true", "a": "classic = false"}, "-precision 2 -budget 2.4", ""),
         ({"a": 'arguments = "-passes 9"'}, "-passes 9", "-precision 2 -budget 2.4"),
         ({"a": 'arguments = "-show_tail on"'}, "-show_tail on", "-precision 2 -budget 2.4"),
@@ -193,11 +193,15 @@ def test_a_campaign_says_how_rows_are_measured(tmp_path: Path, words: dict[str, 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"top": "precision = 2"}, "precision: expected a number of at most 1"),
+        ({"top": "precision = 0.02"}, 'precision: expected a percentage in quotes, such as "2%", got 0.02'),
+        ({"top": "precision = '200%'"}, "precision: not a percentage from 0.001 to 100: 200%; give one such as 2%"),
+        ({"a": "precision = ''"}, "variants.a.precision: not a percentage from 0.001 to 100: ; give one such as 2%"),
+        ({"top": "until_decided = true\nrelevant = '0%'"}, "relevant: not a percentage: 0%; give a number above 0, such as 5%"),
+        ({"common": "env = { precision = 2 }\nprecison = 1"}, "no key common.precison; did you mean precision?"),
         ({"top": "launch_budget = 0"}, "launch_budget: expected a number of at least 0.1"),
         ({"top": "classic = 1"}, "classic: expected true or false, got a whole number"),
         ({"a": "precison = 1"}, "no key variants.a.precison; did you mean precision?"),
-        ({"top": "classic = true\nprecision = 0.01"}, "classic and precision cannot be combined"),
+        ({"top": "classic = true\nprecision = '1%'"}, "classic and precision cannot be combined"),
         ({"top": "until_decided = true", "a": "classic = true"}, "variant a is classic and others are measured"),
         ({"top": "segments = 9", "a": 'arguments = "-show_tail on"'}, "variant a is classic and others are measured"),
     ],
@@ -216,11 +220,11 @@ def test_a_campaign_that_is_classic_because_of_a_word_says_so(imb: Imb, tmp_path
     said = imb("campaign", file, "--dry-run")
     assert said.code == 0 and "-precision" not in said.out
     assert (
-        said.err.splitlines()[0] == "imb: note: measuring classic, one burst per row, because of -show_tail"
+        said.err.splitlines()[0] == "imb: note: measuring classic (each row in one go), because of -show_tail"
     )
     said = imb("ab", "--a", "", "--b", "A=1", "--mpi", mpi, "--programs", programs, "--launches", 1, "PingPong", "--",
                "-show_tail", "on")  # fmt: skip
-    assert "imb: note: measuring classic, one burst per row, because of -show_tail" in said.err
+    assert "imb: note: measuring classic (each row in one go), because of -show_tail" in said.err
 
 
 def test_the_time_of_a_campaign_is_bounded_before_its_first_launch(imb: Imb, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ app = typer.Typer(
 
     A baseline is identified by name, machine (CPU model, cores, sockets, threads per core, number of nodes; else the
     hosts) and placement (intra-node or inter-node). A baseline never changes: setting it again makes the next version,
-    NAME@2. Baselines are stored in the archive, independent of the runs they were made of.
+    NAME@2. Baselines are stored in the archive, independent of the runs they were set from.
 
     \b
     Examples:

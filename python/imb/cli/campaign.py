@@ -95,7 +95,7 @@ def command(
       # segments = 100                           # interleave launches in 100 segments (without setup)
       # jobs = 3                                 # with --submit: jobs in sequence, each resumes
       # host_pairs = ["n1", "n2", "n3"]          # with --submit: a job per pair of hosts
-      precision = 0.01                           # measure in passes until rows are within 1 %; or classic = true
+      precision = "1%"                           # measure in passes until rows are within 1 %; or classic = true
       launch_budget = 30                         # maximum seconds of a launch in passes
       timeout = 120                              # time limit of a launch in seconds
       arguments = "-msglog 16"                   # IMB arguments

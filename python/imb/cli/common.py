@@ -12,7 +12,7 @@ from imb.cli.extras import require
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import count_of
+from imb.model.units import count_of, parse_percent
 from imb.report.terminal import explain_wait
 from imb.store.labels import check_labels
 from imb.store.store import Archive
@@ -184,10 +184,7 @@ def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def share_of(text: str, option: str) -> float:
     """0.05 from `5%` or `5`. Raises ImbError unless it is above 0."""
-    try:
-        share = float(text.strip().removesuffix("%")) / 100
-    except ValueError:
-        share = 0.0
-    if not 0 < share < 100:
+    share = parse_percent(text)
+    if share is None or not 0 < share < 100:
         raise ImbError(f"{option}: not a percentage: {text}; give a number above 0, such as 5%")
     return share

@@ -145,7 +145,11 @@ def _show(diagnosis: Diagnosis) -> None:
     from imb.report.variance_tables import block
 
     screen = Screen(width=text_width())
-    screen.line(f"{diagnosis.side}: {count_of(diagnosis.launches, 'launch')}")
+    levels = [finding.level for finding in diagnosis.findings]
+    screen.line(
+        f"{diagnosis.side}: {count_of(levels.count('problem'), 'problem')}, {count_of(levels.count('warning'), 'warning')}, "
+        f"{levels.count('information')} information; {count_of(diagnosis.launches, 'launch')}"
+    )
     for finding in diagnosis.findings:
         mark, color = LEVEL_MARKS[finding.level]
         screen.line()
@@ -165,12 +169,6 @@ def _show(diagnosis: Diagnosis) -> None:
         say("", *(part for line in lines for part in wrap_text(line)))
     for note in diagnosis.notes:
         say(*wrap_text(f"not checked: {note}"))
-    levels = [finding.level for finding in diagnosis.findings]
-    say(
-        "",
-        f"{count_of(levels.count('problem'), 'problem')}, {count_of(levels.count('warning'), 'warning')}, "
-        f"{levels.count('information')} information",
-    )
 
 
 def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:

@@ -18,7 +18,7 @@ from imb.model.mpis import CHOICES
 from imb.model.statuses import Status
 from imb.model.units import count_of
 from imb.report.terminal import Screen, say
-from imb.runner.passes import Sampling
+from imb.runner.passes import Sampling, precision_share
 
 if TYPE_CHECKING:
     from imb.model.intent import Intent
@@ -123,7 +123,7 @@ ClassicOption = Annotated[
     bool,
     typer.Option(
         "--classic",
-        help="Measure each row in one burst, as IMB does, instead of in passes.",
+        help="Measure each row in one go, as IMB does, instead of in passes.",
         rich_help_panel=METHOD,
     ),
 ]
@@ -155,24 +155,23 @@ LaunchBudgetOption = Annotated[
 
 def sampling_of(classic: bool, precision: str | None, budget: float | None) -> Sampling:
     """The sampling that the options describe. Raises ImbError."""
-    return Sampling(classic=classic, precision=_share(precision) if precision else None, budget=budget)
+    return Sampling(
+        classic=classic, precision=_share(precision) if precision is not None else None, budget=budget
+    )
 
 
 def _share(text: str) -> float:
     """0.02 from `2%` or `2`. Raises ImbError where the suite would refuse it."""
     try:
-        share = float(text.strip().removesuffix("%")) / 100
-    except ValueError:
-        share = 0.0
-    if not 1e-5 <= share <= 1:
-        raise ImbError(f"--precision: not a percentage from 0.001 to 100: {text}; give one such as 2%")
-    return share
+        return precision_share(text)
+    except ImbError as error:
+        raise ImbError(f"--precision: {error}") from error
 
 
 def note_classic(reason: str | None) -> None:
     """Print why rows are measured classic, not in passes; print nothing if they are measured in passes."""
     if reason:
-        say(f"imb: note: measuring classic, one burst per row, because of {reason}", err=True)
+        say(f"imb: note: measuring classic (each row in one go), because of {reason}", err=True)
 
 
 def intent_of(

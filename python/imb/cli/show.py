@@ -197,7 +197,7 @@ def _place(source: StoredRun | FileRun) -> dict[str, str | None]:
 
 
 def _passes(run: Run, end: End | None) -> str | None:
-    """`40 in 5.3 s: until each row is within +-1 % or 5 s have passed`."""
+    """`40 in 5.3 s: until each row is within ±1 % or 5 s have passed`."""
     limits = pass_limits(run)
     done = f"{end.passes} in {end.seconds or 0:.1f} s" if end and end.passes else ""
     return ": ".join(filter(None, [done, str(limits) if limits else ""])) or None

@@ -23,7 +23,7 @@ class Band(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         """`64-4K`; K is 2^10."""
         if self.first is None or self.last is None:
-            return "no length"
+            return "no size"
         return f"{short_size(self.first)}-{short_size(self.last)}"
 
     @property
@@ -59,7 +59,7 @@ def parse_bands(text: str) -> tuple[Band, ...]:
             raise ImbError(f"the band {word.strip()} ends before it begins; write bands like 1-32,64-4K")
         if any(other.has(band.first) or band.has(other.first) for other in bands):
             raise ImbError(
-                f"the band {word.strip()} overlaps another band; a length must be in one band only"
+                f"the band {word.strip()} overlaps another band; a message size must be in one band only"
             )
         bands.append(band)
     return tuple(bands)

@@ -83,7 +83,8 @@ class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Result of `imb compare`. `verdict` is that of bands and rows together (`overall_verdict`). `unit`: what counts as one figure;
     `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these launches
-    permit no verdict, except for bands beyond the bound of sessions (imb.compare.session_bound). `detectable`: the slowdown, 0.1 is
+    permit no verdict, except for bands beyond the bound of sessions (imb.compare.session_bound), and `remedy`, the warning that states
+    what would permit one. `detectable`: the slowdown, 0.1 is
     10 %, that so many launches find in 19 of 20 comparisons in half of the bands; `needed`: launches a side that would find a
     slowdown of CompareSettings.relevant there. `warnings` are sentences, the most important first; `remarks` explain the bands.
     `states`: launches in the fast state, if the machine has two. `only_a`, `only_b`: rows that the other side lacks (not judged).
@@ -110,6 +111,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     sessions_a: int = 0
     sessions_b: int = 0
     inconclusive: str | None = None
+    remedy: str | None = None
     states: StateShares | None = None
 
 
@@ -140,8 +142,10 @@ def compare(
     keys, only_a, only_b = _rows_of_both(a, b, settings)
     design = pairing.design_of(a, b, assume_one_session=settings.assume_one_session)
     if design.unit == "launch" and not design.inconclusive and not settings.assume_stable:
-        why = order_problem(a, b, one_session=settings.assume_one_session)
-        design = design._replace(inconclusive=why and f"{why}, or, if it did not drift, give --assume-stable")
+        design = design._replace(
+            inconclusive=order_problem(a, b, one_session=settings.assume_one_session),
+            remedy=f"measure {a.letter} and {b.letter} interleaved (imb ab, imb campaign), or, if the machine did not drift, give --assume-stable",
+        )
     count = pairing.separate_sessions if design.sessions else pairing.known_sessions
     session_counts = len(count(a)), len(count(b))
     a, b, pairs = design.a, design.b, design.pairs
@@ -187,15 +191,21 @@ def compare(
     level = planning_level(settings, looks.planning if looks else 1.0, len(deciding))
     least_change = _detectable(spread, counts[0], counts[1], level, pairs)
     of_a, of_b = values_of(a, b)
+    verdict = (
+        _session_bound_verdict(beyond)
+        if design.inconclusive
+        else overall_verdict(bands, rows, settings.relevant, states)
+    )
+    remedy: str | None = None
+    if design.inconclusive:  # the reason is part of an inconclusive verdict
+        remedy = design.remedy if verdict == "inconclusive" else f"{design.inconclusive}; {design.remedy}"
     comparison = Comparison(
         name_a=a.name,
         name_b=b.name,
         launches_a=len(a.launches),
         launches_b=len(b.launches),
         settings=settings,
-        verdict=_session_bound_verdict(beyond)
-        if design.inconclusive
-        else overall_verdict(bands, rows, settings.relevant, states),
+        verdict=verdict,
         pairs=pairs,
         detectable=least_change,
         needed=None if needed is None else round(needed),
@@ -210,11 +220,12 @@ def compare(
         sessions_a=session_counts[0],
         sessions_b=session_counts[1],
         inconclusive=design.inconclusive,
+        remedy=remedy,
         states=states,
     )
     why = session_bound.bound_reason(beyond, a.letter, b.letter) if any(beyond) else None
     notes = [
-        *filter(None, [why, design.inconclusive, str(states) if states else None]),
+        *filter(None, [why, remedy, str(states) if states else None]),
         *notes,
         *design.notes,
     ]
@@ -253,15 +264,15 @@ def _refuse_other_placement(a: Side, b: Side) -> None:
 def _refuse_other_sampling(a: Side, b: Side) -> None:
     ways = _kinds(a, b, method_of, "launches with and without passes")
     if ways:
-        classic, other = (a, b) if ways[0] == "one burst" else (b, a)
+        classic, other = (a, b) if ways[0] == "classic" else (b, a)
         raise ImbError(
-            f"{classic.name!r} was measured classic (one burst per row) and {other.name!r} in passes, which differ on the same machine;"
+            f"{classic.name!r} was measured classic and {other.name!r} in passes, which differ on the same machine;"
             f" measure {other.name!r} again: {_measure_classic(classic, other)}; --force compares them anyway"
         )
 
 
 def _measure_classic(classic: Side, other: Side) -> str:
-    """The command that measures what both sides have, in one burst per row."""
+    """The command that measures what both sides have, classic."""
     keys = [{key for launch in side.launches for key in launch.rows} for side in (classic, other)]
     both = keys[0] & keys[1] or keys[1]
     names = sorted({key.benchmark for key in both})
@@ -369,7 +380,7 @@ def _key_difference(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
             )
             return f": {key.benchmark} has {', '.join(parts)}"
     names_a, names_b = ({key.benchmark for key in keys} for keys in (of_a, of_b))
-    return ": their lengths differ" if names_a & names_b else ": their benchmarks differ"
+    return ": their message sizes differ" if names_a & names_b else ": their benchmarks differ"
 
 
 def _or_unknown(value: object) -> str:

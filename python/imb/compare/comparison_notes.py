@@ -32,7 +32,7 @@ MOST = 200  # launches a side; where more are needed the machine is the problem
 ENOUGH = 5  # launches a side; with fewer, a note on their power is always printed
 SEEN = 4  # rows that are named
 _AS_ROWS = "are judged as rows, not in a band"
-_TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "length / bandwidth"}
+_TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "size / bandwidth"}
 
 
 def caveats(

@@ -44,7 +44,7 @@ _BARELY = 1e-9  # a logarithm: less than this is no difference
 class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: the probability that any row or band is
     called different that does not differ. `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node
-    with inter-node, and passes with single bursts. `assume_one_session`: the user states that all launches are of
+    with inter-node, and passes with classic launches. `assume_one_session`: the user states that all launches are of
     one session (imb.compare.pairing). `assume_stable`: and that the machine did not drift while A and then B was
     measured (imb.compare.launch_order)."""
 

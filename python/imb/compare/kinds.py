@@ -12,10 +12,10 @@ from imb.model.units import count_of
 
 
 def method_of(launch: Launch) -> str | None:
-    """`one burst` or `passes`; None for a launch without a row. A mean over one burst and a median over passes differ on the same machine."""
+    """`classic` or `passes`; None for a launch without a row. A classic mean and a median over passes differ on the same machine."""
     if not launch.rows:
         return None
-    return "one burst" if launch.passes() == "one burst" else "passes"
+    return "classic" if launch.passes() == "classic" else "passes"
 
 
 def group_by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
@@ -29,7 +29,7 @@ def group_by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
         mpi = library_of(launch.run) or (
             library if len(libraries) == 1 else "unknown MPI" if libraries else None
         )
-        sampling = (method_of(launch) or method or "").replace("one burst", "classic")
+        sampling = method_of(launch) or method or ""
         memory = memory_of(launch.run)
         where = f"{memory} memory" if memory not in (None, "host") else None
         kinds.setdefault(", ".join(filter(None, (mpi, sampling, where))), []).append(launch)

@@ -40,5 +40,5 @@ def order_problem(a: Side, b: Side, *, one_session: bool) -> str | None:
     first, second = (a, b) if share > 0.5 else (b, a)
     return (
         f"not interleaved: {'all' if share in (0, 1) else 'most'} launches of {first.letter} came before those of {second.letter}, so a drift of the"
-        " machine looks like a difference; measure them interleaved (imb ab, imb campaign)"
+        " machine looks like a difference"
     )

@@ -51,13 +51,15 @@ class LaunchPlace(NamedTuple):
 
 class Design(NamedTuple):
     """How two sides are judged. `a`, `b`: with the launches that count, pairs at the same index. `sessions`: of each side the
-    number of each launch's session, where `unit` is the session. `inconclusive`: why no verdict is possible."""
+    number of each launch's session, where `unit` is the session. `inconclusive`: why no verdict is possible; `remedy`: what would
+    permit one."""
 
     a: Side
     b: Side
     unit: Unit
     sessions: tuple[list[int], list[int]] | None = None
     inconclusive: str | None = None
+    remedy: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -138,13 +140,19 @@ def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         return paired
     if assume_one_session:
         days = sorted({date[:10] for side in (a, b) for launch in side.launches if (date := date_of(launch))})
-        note = "all launches are assumed to be of one session (--assume-one-session)"
+        note = "all launches are assumed to belong to one session (--assume-one-session)"
         if len(days) > 1:
             note += f", although they were measured on {len(days)} days ({days[0]} to {days[-1]}): days may differ by more than launches"
         return Design(a, b, "launch", notes=(note,))
     unknown = [sum(session_of(launch) is None for launch in side.launches) for side in (a, b)]
     if any(unknown):
-        return Design(a, b, "launch", inconclusive=_unknown_session_reason(a, b, unknown))
+        return Design(
+            a,
+            b,
+            "launch",
+            inconclusive=_unknown_session_reason(a, b, unknown),
+            remedy=f"measure {a.letter} and {b.letter} interleaved (imb ab), or, {ASSUME}",
+        )
     sessions = [set(map(session_of, side.launches)) for side in (a, b)]
     counts = [Counter(counted_sessions(side)) for side in (a, b)]
     if counts[0].keys() == counts[1].keys() and (len(counts[0]) == 1 or counts[0] == counts[1]):
@@ -164,8 +172,9 @@ def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
             "launch",
             inconclusive=(
                 f"{a.letter} and {b.letter} were measured in different sessions ({of_a} and {of_b}{near}), and launches do not show how far"
-                f" sessions differ; measure them interleaved (imb ab, imb campaign), or in {FEWEST} sessions or more each{assumed}"
+                " sessions differ"
             ),
+            remedy=f"measure {a.letter} and {b.letter} interleaved (imb ab, imb campaign), or in {FEWEST} sessions or more each{assumed}",
         )
     few = min(of_a, of_b) < FEWEST
     return Design(
@@ -174,10 +183,13 @@ def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         "session",
         sessions=(_numbers(a), _numbers(b)),
         inconclusive=(
-            f"{a.letter} has {count_of(of_a, 'session')} and {b.letter} {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each{assumed}"
+            f"{a.letter} has {count_of(of_a, 'session')} and {b.letter} {of_b}{near and f' ({near[2:]})'}; a verdict between sessions needs {FEWEST} of each"
             if few
             else None
         ),
+        remedy=f"measure more sessions, or {a.letter} and {b.letter} interleaved (imb ab, imb campaign){assumed}"
+        if few
+        else "",
     )
 
 
@@ -188,8 +200,7 @@ def _unknown_session_reason(a: Side, b: Side, unknown: Sequence[int]) -> str:
         if many
     )
     return (
-        f"unknown session of {counts} (logs without a date), and sessions differ by more than their launches;"
-        f" measure {a.letter} and {b.letter} interleaved (imb ab), or, {ASSUME}"
+        f"unknown session of {counts} (logs without a date), and sessions differ by more than their launches"
     )
 
 

@@ -37,9 +37,9 @@ class StateShares(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["faster", "slower", "same", "inconclusive"]
 
     def __str__(self) -> str:
-        """`launches in the fast state: 18 of 20 of A, 6 of 20 of B (Fisher's test: p 0.0002)`"""
+        """`launches in the fast state: A 18 of 20, B 6 of 20 (Fisher's test: p 0.0002)`"""
         return (
-            f"launches in the fast state: {self.fast_a} of {self.launches_a} of A, {self.fast_b} of {self.launches_b} of B"
+            f"launches in the fast state: A {self.fast_a} of {self.launches_a}, B {self.fast_b} of {self.launches_b}"
             f" (Fisher's test: p {self.p:.2g})"
         )
 

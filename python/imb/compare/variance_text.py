@@ -31,7 +31,7 @@ def deviation_percent(deviation: float) -> str:
 
 
 def verdict(variance: Variance, *, figures: bool = True) -> str | None:
-    """Which part is the largest, with the figures of all; None if nothing was measured, or one single burst."""
+    """Which part is the largest, with the figures of all; None if nothing was measured, or one classic launch."""
     if not variance.parts and not (variance.in_passes and variance.rows):
         return None
     first = variance.dominates

@@ -46,7 +46,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.05
     tail: Annotated[float, Meta(description="p99 / p50 of the repetitions of one row")] = 3.0
     cliff: Annotated[
-        float, Meta(description="share of its bandwidth that a curve loses from one length to the next")
+        float, Meta(description="share of its bandwidth that a curve loses from one message size to the next")
     ] = 0.3
     plateau: Annotated[
         float, Meta(description="bandwidth of long messages over that predicted from shorter ones")
@@ -55,9 +55,9 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     collective: Annotated[
         float, Meta(description="time of a collective over what point-to-point times imply")
     ] = 3.0
-    link_share: Annotated[float, Meta(description="best bandwidth over that of the link (--link)")] = 0.9
+    link_share: Annotated[float, Meta(description="best bandwidth as a share of the link's (--link)")] = 0.9
     gpu_link_share: Annotated[
-        float, Meta(description="best bandwidth of GPU memory over that of the GPU's link")
+        float, Meta(description="best bandwidth of GPU memory as a share of the GPU link's")
     ] = 0.7
     memory_share: Annotated[
         float, Meta(description="bandwidth of the longest message over half of --memory-bandwidth")
@@ -65,7 +65,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     latency_intra: Annotated[float, Meta(description="seconds of a short message within a node")] = 5e-6
     latency_inter: Annotated[float, Meta(description="seconds of a short message between nodes")] = 20e-6
     overlap_excess: Annotated[
-        float, Meta(description="time with computation over that of transfer and computation, of one row")
+        float, Meta(description="time with computation over the sum of transfer and computation, in one row")
     ] = 2.0
     overlap: Annotated[float, Meta(description="overlap in percent, of 64 KiB and longer")] = 20.0
     cause: Annotated[

@@ -53,7 +53,7 @@ CAUSES = (
         "page faults",
         ("major_faults", "minor_faults"),
         "memory is released and mapped again, or swapped: check free memory, MALLOC_TRIM_THRESHOLD_, huge pages, and whether "
-        "the lengths fit into memory (-- -mem GB)",
+        "the messages fit into memory (-- -mem GB)",
     ),
 )
 
@@ -143,7 +143,7 @@ def placement(case: Case) -> Iterator[Finding]:
                 else count_of(len(launches), "launch"),
                 found=sentence
                 + (f" in {len(launches)} of {count_of(launch_count, 'launch')}" if launch_count > 1 else ""),
-                advice=f"{case.bind_advice}; times are those of the scheduler"
+                advice=f"{case.bind_advice}; times include the scheduler's time slices"
                 if problem == "share"
                 else "see the launcher's binding (mpiexec --report-bindings, HYDRA_TOPO_DEBUG=1), cpusets and cgroups",
                 evidence={"launches": [launch.name for launch in launches]},

@@ -45,7 +45,7 @@ def latency(case: Case) -> Iterator[Finding]:
             found=f"a short message takes {us(short.min())}, more than {us(limit)}"
             + (" within a node" if where == "intra-node" else "")
             + "; common are 0.5 to 2 µs with shared memory or RDMA, 5 to 20 µs over Ethernet",
-            advice="check the transport (is shared memory disabled? is the fast network's adapter found?), and "
+            advice="check the transport (is shared memory disabled? is the NIC or HCA found?), and "
             "whether there are more ranks than cores",
             evidence={"seconds": float(short.min()), "placement": where},
             weight=float(short.min() / limit),
@@ -116,7 +116,7 @@ def peak_bandwidth(case: Case) -> Iterator[Finding]:
             where=str(best.curve.key),
             found=f"best bandwidth is {megabytes(best.rate)} at {size(best.bytes)}, {percent_text(best.rate / link, 0)} of the link's "
             f"{megabytes(link)}; well-tuned systems reach 90 to 95 %",
-            advice="check the link's rate and width (ibstat, ethtool), its MTU, the adapter's PCIe lanes and NUMA node, and "
+            advice="check the link's rate and width (ibstat, ethtool), its MTU, the NIC's PCIe lanes and NUMA node, and "
             "which transport is used (UCX_LOG_LEVEL=info, FI_LOG_LEVEL=info)",
             evidence={"bandwidth": best.rate, "link": link, "bytes": int(best.bytes)},
             weight=share * link / best.rate,
@@ -186,7 +186,7 @@ def collectives(case: Case) -> Iterator[Finding]:
             rule="collective",
             where=str(curve.key),
             found=f"takes {ratio:.1f} times what PingPong implies at {size(curve.keys[at].bytes)}: {us(curve.medians[at])} "
-            f"instead of {us(seconds)} ({algorithm}); more than {limit:g} times at {len(over)} of {count_of(len(rows), 'length')}",
+            f"instead of {us(seconds)} ({algorithm}); more than {limit:g} times at {len(over)} of {count_of(len(rows), 'message size')}",
             advice="try the MPI's other algorithms for this collective "
             f"({ALGORITHM_CHOICES}) and its node-aware ones; look at contention: fewer ranks per node, PingPong -- -multi 0",
             evidence={
@@ -229,7 +229,7 @@ def overlap(case: Case) -> Iterator[Finding]:
                 rule="overlap",
                 where=str(curve.key),
                 found=f"computation hides {np.median(hidden[long]):.0f} % of the communication of 64 KiB and more (median of "
-                f"{count_of(len(long), 'length')})",
+                f"{count_of(len(long), 'message size')})",
                 advice="this MPI makes progress inside its calls only: call MPI_Test during the computation (-- -progress 10 shows "
                 f"the effect), or try its progress thread ({PROGRESS_THREADS})",
                 evidence={"overlap_percent": [float(hidden[i]) for i in long]},
@@ -262,7 +262,7 @@ def slow_overlap(case: Case) -> Iterator[Finding]:
             where=str(curve.key),
             found=f"with computation the operation takes {duration(both[at])} at {size(curve.keys[at].bytes)}, {excess[at]:.3g} "
             f"times the sum of pure transfer ({duration(pure[at])}) and computation ({duration(computation[at])}); more than "
-            f"{limit:g} times at {len(over)} of {count_of(int(np.isfinite(excess).sum()), 'length')}",
+            f"{limit:g} times at {len(over)} of {count_of(int(np.isfinite(excess).sum()), 'message size')}",
             advice="computation delays this operation: see whether progress threads of the MPI or file system have a core "
             "(--bind, --cpus), and whether the operation is a nonblocking one of a slow component (OMPI_MCA_io, file system)",
             evidence={

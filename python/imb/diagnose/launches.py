@@ -33,7 +33,7 @@ def defects(case: Case) -> Iterator[Finding]:
                 found=f"-check found {int(np.nansum(wrong)):,} defects in {count_of(rows, 'row')}, most at "
                 f"{size(curve.keys[at].bytes)}: ranks did not receive what was sent",
                 advice="do not use results of this MPI or transport; repeat with another transport "
-                f"({TRANSPORT_CHOICES}) to find the defective one, and test memory and adapter",
+                f"({TRANSPORT_CHOICES}) to find the defective one, and test memory and NIC",
                 evidence={"defects": int(np.nansum(wrong)), "rows": rows},
                 weight=float(rows),
             )
@@ -42,7 +42,7 @@ def defects(case: Case) -> Iterator[Finding]:
 _FAILED = {
     "out_of_memory": "give more (-- -mem GB), or measure shorter messages (-- -msglog N)",
     "int_overflow": "the count does not fit an int: use an MPI with large counts, or shorter messages",
-    "time_out": "give more time (-- -time SECONDS), or find why it is slow: see the lengths before it",
+    "time_out": "give more time (-- -time SECONDS), or find why it is slow: see the message sizes before it",
     "no_space": "choose another folder (-- -file PATH)",
     "io_error": "check the file system and the error message",
     "invalid_processes": "launch it with the required number of processes",

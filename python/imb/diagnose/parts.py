@@ -15,10 +15,10 @@ def dominant_state(case: Case) -> Iterator[Finding]:
     for group in group_alike(case.variance.unusual):
         yield Finding(
             level="warning",
-            rule="usual-state",
+            rule="dominant-state",
             where=names(group),
             found=f"{count_of(len(group), 'launch')} of {len(case.side.launches)} {explanation(group)}",
-            advice="times are those of a slower machine: repeat these launches, with a larger --launch-budget if this is frequent, or "
+            advice="times are from a slower machine state: repeat these launches, with a larger --launch-budget if this is frequent, or "
             "exclude them",
             evidence={
                 "launches": [each.launch for each in group],

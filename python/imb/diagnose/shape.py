@@ -18,7 +18,7 @@ from imb.model.units import first_and_others, megabytes, percent_text, size, us
 _SHORT = 1024  # bytes: the time of shorter messages is latency
 _ADVICE_SHORT = (
     "the time of so short a message is latency, so a disturbed row looks like this: measure again with more launches; "
-    "if it stays, the MPI changes protocol or algorithm at this length"
+    "if it stays, the MPI changes protocol or algorithm at this message size"
 )
 
 
@@ -62,7 +62,7 @@ def cliffs(case: Case) -> Iterator[Finding]:
             + (f"regained at {size(regained_at)}" if regained_at else "not regained"),
             advice=_ADVICE_SHORT
             if before < _SHORT
-            else "the protocol or algorithm that starts at this length is slower than the previous one: move its "
+            else "the protocol or algorithm that starts at this message size is slower than the previous one: move its "
             f"threshold ({EAGER_LIMITS}) or choose another"
             if regained_at
             else "long messages exceed a resource: a cache (imb doctor lists sizes), a registration "
@@ -154,7 +154,7 @@ def switches(case: Case) -> Iterator[Finding]:
             found=f"protocol change between {size(before)} and {size(after)}: {first['before']}, then "
             f"{first['after']}; time at {size(after)} {'jumps' if jump >= 0 else 'falls'} by {percent_text(abs(jump), 0)}",
             advice="most often eager to rendezvous, another algorithm of a collective, or a cache that "
-            "is full; compare with the thresholds of the MPI, and measure lengths in between (-- -msglen FILE)",
+            "is full; compare with the thresholds of the MPI, and measure sizes in between (-- -msglen FILE)",
             evidence={"last_bytes": before, "first_bytes": after, "curves": changes},
             weight=len(changes) * max(abs(jump), abs(float(first["far"]))) / max(limit, 1e-9),
         )
@@ -171,4 +171,4 @@ def _line(segment: curves.Segment) -> str:
     if segment.per_byte <= 0:
         return us(segment.latency)
     slope = megabytes(1 / segment.per_byte)
-    return f"{us(segment.latency)} + length at {slope}" if segment.latency > 0 else f"{slope}"
+    return f"{us(segment.latency)} + size at {slope}" if segment.latency > 0 else f"{slope}"

@@ -42,7 +42,7 @@ def rank_spread(case: Case) -> Iterator[Finding]:
             "-- -sync on to separate repetitions"
             if rooted
             else "check the CPU of that rank for load (imb doctor, other jobs, interrupts), and for a node with another "
-            f"frequency or adapter; {case.bind_advice}; repeat with -- -show_tail yes",
+            f"frequency or NIC; {case.bind_advice}; repeat with -- -show_tail yes",
             evidence={"ratio": float(ratios[at]), "bytes": lengths, "slowest_rank": slowest},
             weight=float(ratios[at] / limit),
         )
@@ -153,7 +153,7 @@ def tails(case: Case) -> Iterator[Finding]:
             where=str(curve.key),
             found=f"one repetition of 100 takes {ratios[at]:.1f} times the median at {size(curve.keys[at].bytes)} "
             f"(p50 {us(nanmedian(middle)[at])}, p99 {us(nanmedian(tail)[at])}), more than {limit:g} times at "
-            f"{len(over)} of {count_of(len(curve.keys), 'length')}",
+            f"{len(over)} of {count_of(len(curve.keys), 'message size')}",
             advice="sporadic load on CPU or network: daemons, interrupts, a hypervisor, other jobs; "
             "leave a core free for the system, and compare with an idle node",
             evidence={"ratio": float(ratios[at]), "bytes": [curve.keys[i].bytes for i in over]},

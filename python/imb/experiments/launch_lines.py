@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from imb.model.facts import fact
 from imb.model.outcomes import incomplete_reason
 from imb.model.statuses import SuiteStatus
-from imb.model.units import count_of
+from imb.model.units import count_of, size
 from imb.report.terminal import say
 from imb.store.reading import each_readable
 from imb.store.store import SHORT
@@ -58,7 +58,10 @@ def problem_of(archive: Archive, plan: Plan, ended: FinishedLaunch, *, budgeted:
         option = " (--timeout SECONDS)" if ended.problem else ""
         return f"{clause}; if it did not hang, give a longer limit{option}"
     if ended.outcome == "failed" and clause != ended.problem:
-        clause += _reason(archive, plan, ended)
+        reason = _reason(archive, plan, ended)
+        if reason and ended.status in (SuiteStatus.GOOD, SuiteStatus.ROWS):
+            return reason  # the first row that is missing
+        return f"{clause} ({reason})" if reason else clause
     return clause
 
 
@@ -85,18 +88,18 @@ def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
     from imb.store.names import reason_of
 
     if ended.problem:
-        return f" ({ended.problem})"
+        return ended.problem
     if failure := next(archive.run(ended.run).records().of(Failure), None):
-        length = "" if failure.bytes is None else f", {count_of(failure.bytes, 'byte')}"
+        length = "" if failure.bytes is None else f", {size(failure.bytes)}"
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
         if failure.cause == "over_budget":
             in_file = plan.campaign and plan.command != "ab"
             option = "launch_budget in the campaign file" if in_file else "--launch-budget"
             detail += f"; give a longer {option}"
-        return f" ({failure.benchmark}{length}: {cause}{detail})"
+        return f"{failure.benchmark}{length}: {cause}{detail}"
     reason = reason_of(archive.run(ended.run))
-    return f" ({reason})" if reason else ""
+    return reason or ""
 
 
 def disturbance(archive: Archive, runs: Iterable[str]) -> str | None:

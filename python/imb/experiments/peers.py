@@ -59,7 +59,7 @@ def variance_of(archive: Archive, side: Side) -> Variance:
 
 
 def _measured_in_passes(launch: Launch) -> bool:
-    return launch.passes() != "one burst"
+    return launch.passes() != "classic"
 
 
 def _kind(launch: Launch) -> tuple[str | None, str | None, int | None, str | None]:

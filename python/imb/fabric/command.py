@@ -351,6 +351,6 @@ def _size(text: str) -> tuple[str, int]:
     benchmark = next((spelling for spelling in BENCHMARKS if spelling.lower() == name.lower()), None)
     if benchmark is None or not length.isdecimal() or not 0 <= int(length) < 2**31:
         raise ImbError(
-            f"--benchmark: not NAME:BYTES: {text}; give {', '.join(BENCHMARKS)} with a length, such as Pair_Latency:8"
+            f"--benchmark: not NAME:BYTES: {text}; give {', '.join(BENCHMARKS)} with a message size, such as Pair_Latency:8"
         )
     return benchmark, int(length)

@@ -65,7 +65,7 @@ def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
 
 
 def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
-    """All launches of IMB-FABRIC in these files; their problems are added to `notes`. Raises ImbError where there is none."""
+    """All launches of IMB-FABRIC in these files; problems of stored ones are added to `notes`, of others printed. Raises ImbError where there is none."""
     from imb.fabric import pair_records
     from imb.store.sources import UnreadableText, blocks
 
@@ -82,9 +82,10 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
             problems = [*map(str, launch.problems)]
             if (unlisted := launch.wrong - len(launch.problems)) > 0:
                 problems.append(f"{launch.name}: {count_of(unlisted, 'more line')} without a record")
-            notes += problems
             if is_file:
                 note_unread(problems)
+            else:
+                notes += problems
             if launch.end is None:
                 notes.append(f"{launch.name}: cut off; what was written is judged")
             elif launch.end.state != "complete":

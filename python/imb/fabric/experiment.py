@@ -336,7 +336,7 @@ def planned_launches(settings: SweepSettings, ranks: int) -> list[str]:
     quick = settings.quick
     whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
     rounds, passes = few_rounds(ranks) if quick else whole, settings.passes or first
-    each = "those of the arguments" if settings.one_stage else count_of(rounds, "round")
+    each = "the rounds of the arguments" if settings.one_stage else count_of(rounds, "round")
     seconds = max(_LEAST, _ROUND * rounds * passes)
     lines = [
         f"launch {number}: {name} {size(length)}, {count_of(ranks, 'rank')} ({settings.endpoint}), {each}, {count_of(passes, 'pass')}"

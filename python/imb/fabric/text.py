@@ -174,7 +174,7 @@ def basis(judged: SweepReport) -> str:
     passes = [result.passes for result in judged.verdict.per_size] or [0]
     if len(set(passes)) > 1:
         each = [f"{name} ({count_of(many_of, 'pass')})" for name, many_of in zip(each, passes, strict=True)]
-    shown = count_of(passes[0], "pass") if len(set(passes)) == 1 else "passes by length"
+    shown = count_of(passes[0], "pass") if len(set(passes)) == 1 else "passes by message size"
     measured = f"{count_of(len(judged.endpoints), judged.endpoint_kind)}; {count_of(pairs, 'pair')}, {shown}"
     return measured + (f": {', '.join(each)}" if each else "")
 

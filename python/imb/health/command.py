@@ -290,7 +290,7 @@ def _new(
         )
     [(component, benchmarks)] = by_component.items()
     if not all(word.strip().isdecimal() for word in lengths.split(",")):
-        raise ImbError(f"--bytes: not lengths: {lengths}; give some such as 8,1048576")
+        raise ImbError(f"--bytes: not message sizes: {lengths}; give some such as 8,1048576")
     installation, folder = prepare(mpi, programs)
     if programs is None:
         try:

@@ -123,7 +123,7 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
     """The comparison; if it is inconclusive because the results have too few sessions, it is judged by the prediction interval of the
     sessions of the baseline (imb.history.prediction), if these are enough."""
     sessions = [_group_by_session(each) for each in (reference, side)]
-    if comparison.inconclusive is None or None in sessions:
+    if comparison.remedy is None or None in sessions:
         return comparison
     before, after = (of_side or {} for of_side in sessions)
     if (
@@ -166,7 +166,8 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
         detectable=detectable,
         needed=None,
         inconclusive=None,
-        warnings=[note, *comparison.warnings[comparison.warnings.index(comparison.inconclusive) + 1 :]],
+        remedy=None,
+        warnings=[note, *comparison.warnings[comparison.warnings.index(comparison.remedy) + 1 :]],
     )
 
 
@@ -208,7 +209,7 @@ def _add_remedy(comparison: Comparison, reference: Side) -> Comparison:
     sessions = _group_by_session(reference) or {}
     settings = HistorySettings(metric=comparison.settings.metric, bands=comparison.settings.bands)
     finds = (
-        f"this check finds bands {FACTOR:g} times as slow, no smaller slowdown"
+        f"this check finds only bands that are {FACTOR:g} times as slow"
         if comparison.bands
         else "this check finds nothing"
     )
@@ -218,12 +219,12 @@ def _add_remedy(comparison: Comparison, reference: Side) -> Comparison:
         few, many = (prediction.limit_with(levels, count) for count in (prediction.FEWEST, MORE))
         if few is not None and many is not None:
             power = (
-                f" (if they differ as these {len(sessions)} do, slowdowns of {_percent(few)} are found, with {MORE} sessions of {_percent(many)};"
+                f" (if they differ as these {len(sessions)} do: {_percent(few)} with {prediction.FEWEST} sessions, {_percent(many)} with {MORE};"
                 " median band)"
             )
     remedy = (
-        f"{finds}; for power take {prediction.FEWEST} sessions of the baseline, which judge one of the results{power}, {FEWEST_SESSIONS} of the baseline"
-        " and of the results, or the old build or setting measured again beside the new one: imb baseline check --with-old"
+        f"{finds}; smaller slowdowns need {prediction.FEWEST} sessions of the baseline and 1 of the results{power},"
+        f" {FEWEST_SESSIONS} sessions of each, or --with-old, which measures the old build or setting again beside the new one"
     )
     first, *rest = comparison.warnings
     return msgspec.structs.replace(comparison, warnings=[first, remedy, *rest])

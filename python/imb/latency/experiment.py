@@ -83,7 +83,7 @@ def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) 
         launches_outside_dominant_state(launches, comparable_launches(archive, launches))
     )
     if (half_width := _half_width(rows)) is not None and half_width > WIDE:
-        disturbances.append(f"the interval is wider than +-{percent_text(WIDE, 0)}")
+        disturbances.append(f"the interval is wider than ±{percent_text(WIDE, 0)}")
     if disturbances:
         say(f"imb: warning: {'; '.join(disturbances)}; repeat on an idle machine", err=True)
 
@@ -102,9 +102,9 @@ def _summary(rows: Sequence[Result]) -> str:
     times = np.array([(row.time_max_seconds or 0) * 1e6 for row in rows])
     half_width = _half_width(rows)
     width = (
-        f"+-{percent_text(half_width, 0 if half_width >= 0.1 else 1)}"
+        f"±{percent_text(half_width, 0 if half_width >= 0.1 else 1)}"
         if known_width(half_width)
-        else NOT_KNOWN
+        else f"± {NOT_KNOWN}"
     )
     one_way = "one way" if half_width is None else f"one way {width}"
     if len(times) == 1:

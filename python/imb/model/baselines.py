@@ -108,7 +108,7 @@ def machine_of(side: Side) -> Hardware:
     machines = {machine.kind(): machine for machine in map(_machine, side.launches)}
     if len(machines) > 1:
         raise ImbError(
-            f"{side.name} has launches of several machines ({'; '.join(map(str, machines.values()))}); select those of one"
+            f"{side.name} has launches of several machines ({'; '.join(map(str, machines.values()))}); select launches of one"
         )
     hosts = dict.fromkeys(host for launch in side.launches for host in launch.hosts())
     return msgspec.structs.replace(next(iter(machines.values())), hosts=list(hosts))

@@ -5,7 +5,7 @@ bytes takes what PingPong measured for m. The expectation is the cheapest algori
 Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH", Int. J. High
 Performance Computing Applications 19(1), 2005; the dissemination barrier: D. Hensgen, R. Finkel, U. Manber, 1988.
 
-The model knows no contention: ranks of one node that share its adapter or its memory may take longer without a fault.
+The model knows no contention: ranks of one node that share its NIC or its memory may take longer without a fault.
 """
 
 from __future__ import annotations

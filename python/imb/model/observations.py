@@ -116,10 +116,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         return (ranks, cores) if cores and ranks > cores else None
 
     def passes(self) -> str:
-        """`until each row is within +-1 %`; `one burst` where each row was measured once, in one go."""
+        """`until each row is within ±1 %`; `classic` where each row was measured in one go."""
         if limits := pass_limits(self.run):
             return str(limits)
-        return "in passes" if any(row.passes for row in self.rows.values()) else "one burst"
+        return "in passes" if any(row.passes for row in self.rows.values()) else "classic"
 
     def experiment(self) -> tuple[str | None, int, tuple[str, ...]]:
         """What was launched: component, ranks, benchmarks."""

@@ -15,8 +15,8 @@ class PassLimits(NamedTuple):
     budget: float | None = None
 
     def __str__(self) -> str:
-        """As the suite's banner has it: `until each row is within +-1 % or 30 s have passed`."""
-        words = [f"each row is within +-{self.precision:.12g} %"] if self.precision else []
+        """As in the suite's banner: `until each row is within ±1 % or 30 s have passed`."""
+        words = [f"each row is within ±{self.precision:.12g} %"] if self.precision else []
         if self.passes:
             words.append("1 pass is done" if self.passes == 1 else f"{self.passes:.12g} passes are done")
         words += [f"{self.budget:.12g} s have passed"] if self.budget else []

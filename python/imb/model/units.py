@@ -18,7 +18,7 @@ _BINARY = (("G", 30), ("M", 20), ("K", 10))
 def size(count: float | None) -> str:
     """`0 bytes`, `64 bytes`, `4 KiB`; exact lengths that are no multiple stay bytes."""
     if count is None:
-        return "no length"
+        return "no size"
     n = int(count)
     for prefix, power in _BINARY:
         if n >= 1 << power and n % (1 << power) == 0:
@@ -55,7 +55,7 @@ def rounded_size(count: float) -> str:
 def sizes(lengths: Sequence[int | None]) -> str:
     """All of them, or how many where they are more than three."""
     if len(lengths) > 3:
-        return f"{len(lengths)} lengths from {size(lengths[0])} to {size(lengths[-1])}"
+        return f"{len(lengths)} message sizes from {size(lengths[0])} to {size(lengths[-1])}"
     return ", ".join(map(size, lengths))
 
 
@@ -84,6 +84,14 @@ def signed_percent(share: float) -> str:
 def change_digits(ratio: float) -> str:
     """A ratio as a change in percent: `+52.0`; nothing beyond a factor of two, where the ratio is clearer."""
     return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
+
+
+def parse_percent(percentage: str) -> float | None:
+    """0.05 from `5%` or `5`; None if this is no number."""
+    try:
+        return float(percentage.strip().removesuffix("%")) / 100
+    except ValueError:
+        return None
 
 
 def percent_digits(share: float) -> str:

@@ -88,7 +88,7 @@ def _allowed(machine: Machine) -> Check:
             "warning",
             "CPUs allowed",
             "1",
-            "two ranks share one CPU: latencies will be those of the scheduler",
+            "two ranks share one CPU: latencies will include the scheduler's time slices",
         )
     return Check("ok", "CPUs allowed", machine.cpus_allowed or "unknown")
 
@@ -151,7 +151,9 @@ def tools() -> Iterator[Check]:
         yield Check(level, "cmake", without, str(error).partition("; ")[2] if needed else "")
     launchers = [path for name in ("srun", "mpiexec", "mpirun") if (path := shutil.which(name))]
     yield Check(
-        "ok", "launchers on the PATH", ", ".join(launchers) or "none (those of the MPIs below are used)"
+        "ok",
+        "launchers on the PATH",
+        ", ".join(launchers) or "none (the launchers of the MPIs below are used)",
     )
     schedulers = [name for program, name in SCHEDULERS.items() if shutil.which(program)]
     yield Check("ok", "schedulers on the PATH", ", ".join(schedulers) or "none")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from imb.compare.comparison import Band, BandEffect, Comparison, Effect, RowEffect
 from imb.compare.condition_diff import names_of_sides
+from imb.compare.effects import maybe_slower
 from imb.compare.sequential import Looks
 from imb.compare.session_bound import FACTOR
 from imb.model.observations import Key
@@ -37,6 +38,7 @@ from imb.report.marks import (
     word_of,
 )
 from imb.report.markup import escape_html, escape_pipes
+from imb.stats.shift import FEWEST
 
 if TYPE_CHECKING:
     from imb.report.terminal import Screen
@@ -118,7 +120,7 @@ def sides_in_words(comparison: Comparison) -> tuple[str, str]:
 def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
     """The verdict as a sentence without its point. `a`, `b`: letters of the sides."""
     if comparison.inconclusive and comparison.verdict == "inconclusive":
-        return "Inconclusive"
+        return f"Inconclusive: {comparison.inconclusive}"
     if names := names_of_sides(comparison.conditions):
         a, b = f"{names[0]} ({a})", f"{names[1]} ({b})"
     relevant = percent_text(comparison.settings.relevant)
@@ -137,11 +139,24 @@ def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
         return f"{b} is as fast as {a}" + (f"; {undecided}" if undecided else "")
     if comparison.states and comparison.states.maybe_slower:
         return f"Inconclusive: fewer launches of {b} were in the fast state"
-    faster = _places_of(comparison, "faster")
+    return f"Inconclusive: {_undecided_reason(comparison, b, relevant)}"
+
+
+def _undecided_reason(comparison: Comparison, b: str, relevant: str) -> str:
+    """Why the whole is inconclusive."""
+    if faster := _places_of(comparison, "faster"):
+        return f"{b} is faster in {faster}; elsewhere a slowdown of {relevant} or more is not excluded"
+    noun, effects = (
+        ("band", [band.effect for band in comparison.bands])
+        if comparison.bands
+        else ("row", [row.effect for row in comparison.rows])
+    )
+    fewest = max(min(effect.launches_a, effect.launches_b) for effect in effects)
+    if fewest < FEWEST and comparison.unit != "session":
+        return f"too few launches ({fewest} on a side; a verdict needs {FEWEST} or more)"
+    open_ones = sum(maybe_slower(effect, comparison.settings.relevant) for effect in effects)
     return (
-        f"Inconclusive: {b} is faster in {faster}; elsewhere a slowdown is not excluded"
-        if faster
-        else "Inconclusive"
+        f"a slowdown of {relevant} or more is not excluded in {open_ones} of {count_of(len(effects), noun)}"
     )
 
 
@@ -201,7 +216,7 @@ def whole_word(comparison: Comparison) -> str:
 
 
 def _undecided(comparison: Comparison) -> str:
-    """`17 of 27 rows undecided alone`, and bands; empty where all are decided."""
+    """`17 of 27 rows inconclusive by themselves`, and bands; empty where all are decided."""
     parts = []
     for noun, effects in (
         ("band", [each.effect for each in comparison.bands]),
@@ -210,7 +225,7 @@ def _undecided(comparison: Comparison) -> str:
         many = sum(effect.verdict == "inconclusive" for effect in effects)
         if many:
             parts.append(f"{many} of {count_of(len(effects), noun)}")
-    return f"{' and '.join(parts)} undecided alone" if parts else ""
+    return f"{' and '.join(parts)} inconclusive by themselves" if parts else ""
 
 
 def difference_line(comparison: Comparison, b: str = "B") -> str:
@@ -359,7 +374,7 @@ def _unchanged_line(comparison: Comparison) -> str:
         return f"No significant difference in {number}"
     if not comparison.inconclusive:
         same = sum(row.effect.verdict == "same" for row in comparison.rows)
-        return f"{number}: {len(comparison.rows) - same} inconclusive, {same} same"
+        return f"{number}: {len(comparison.rows) - same} inconclusive" + (f", {same} same" if same else "")
     with_bytes = [row for row in comparison.rows if row.key.bytes] or comparison.rows
     farthest = max(
         with_bytes, key=lambda row: abs(math.log(row.effect.speed)) if row.effect.speed > 0 else 0.0

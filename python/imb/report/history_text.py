@@ -17,11 +17,11 @@ MOST = 8  # changes of one session on the terminal; the other formats have all
 
 
 def history_text(history: History) -> str:
-    """A line on the sessions, a block per session with a change, the smallest step that would be found."""
-    lines = [f"{history.name}: {history_extent(history)}"]
+    """The verdict, a line on the sessions, a block per session with a change, the smallest step that would be found."""
     since = history.settings.since
     past = [event for event in history.events if event.until is not None]
     news = [event for event in history.events if event.until is None and event.date >= (since or "")]
+    lines = [_verdict_line(history, news), f"{history.name}: {history_extent(history)}"]
     earlier = [event for event in history.events if event.until is None and event.date < (since or "")]
     lines += _blocks(news, history)
     if history.drifts:
@@ -50,6 +50,30 @@ def history_text(history: History) -> str:
             f" in {round(1 / FALSE_CHECK)} checks)"
         )
     return "".join(_printable(line) + "\n" for line in lines)
+
+
+def _verdict_line(history: History, news: Sequence[ChangePoint]) -> str:
+    """`Slower: 1 step, on 2026-03-16.`"""
+    if history.verdict == "too little history":
+        return f"Inconclusive: too little history ({count_of(len(history.sessions), 'session')})."
+    if history.verdict == "too noisy":
+        return "Inconclusive: too noisy."
+    if history.verdict == "no change":
+        return f"No change{f' since {history.settings.since}' if history.settings.since else ''}."
+    slower = history.verdict == "slower"
+    dates = [
+        event.date[:10] for event in news if any((change.speed < 1) == slower for change in event.changes)
+    ]
+    causes = (
+        [f"{count_of(len(dates), 'step')}, {'the first ' if len(dates) > 1 else ''}on {dates[0]}"]
+        if dates
+        else []
+    )
+    if any((drift.speed < 1) == slower for drift in history.drifts):
+        causes.append("a drift over the whole history")
+    if any((series.speed < 1) == slower for series in history.newest):
+        causes.append("the newest session")
+    return f"{history.verdict.capitalize()}: {'; '.join(causes)}."
 
 
 def _blocks(events: Sequence[ChangePoint], history: History) -> list[str]:

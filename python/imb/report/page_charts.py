@@ -120,7 +120,7 @@ def _axes(layout: Layout, panel: Panel) -> dict[str, Any]:
             "range": span,
             "tickvals": [_place(n) for n in ticks],
             "ticktext": [short_size(n) for n in ticks],
-            "title": {"text": "message length, bytes"},
+            "title": {"text": "message size, bytes"},
         },
         "yaxis": {
             "type": "linear" if panel.linear else "log",
@@ -147,7 +147,7 @@ def _ticks(panel: Panel) -> dict[str, Any]:
 
 def _nothing() -> dict[str, Any]:
     """Another layout of this benchmark has this chart."""
-    note = {"text": "no figures in this layout", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+    note = {"text": "no values in this layout", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
     return {
         "xaxis": {"visible": False},
         "yaxis": {"visible": False},

@@ -209,7 +209,7 @@ def _measured(sides: Sequence[Side], keys: Sequence[Key]) -> list[Panel]:
             _panel(
                 sides,
                 keys,
-                "Length / time",
+                "Size / time",
                 "MB/s",
                 lambda side, key: positive_values((key.bytes or 0) / positive_values(side.values(key))) / 1e6,
             )

@@ -1,4 +1,4 @@
-"""Notes on rows that were measured in passes, as the suite prints them after a table."""
+"""Notes on rows that were measured in passes, which the suite prints after a table as comments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from imb.model.options import PassLimits
 from imb.model.records import Result
-from imb.model.units import NOT_KNOWN, count_of, known_width, percent_text
+from imb.model.units import count_of, known_width, percent_text, us
 
 _SHORTFALLS = {
     "budget": "the budget was spent",
@@ -16,7 +16,7 @@ _SHORTFALLS = {
 
 
 def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
-    """As PassesNotes in src/report/text.cpp; and on rows that imb made of samples."""
+    """As PassesNotes in src/report/text.cpp, with ± and µs; and on rows that imb made of samples."""
     sampled = [(row, row.passes) for row in rows if row.passes and row.passes.samples]
     complete = [(row, passes) for row, passes in sampled if passes.shortfall != "cut_off"]
     if short := [(row, passes) for row, passes in complete if passes.shortfall != "none"]:
@@ -24,10 +24,10 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
             ((passes.half_width or 0, row) for row, passes in short), key=lambda pair: pair[0]
         )
         named = f" ({place})" if (place := row_place(where)) else ""
-        width = f", worst +-{percent_text(widest, 2)}" if known_width(widest) else f", {NOT_KNOWN}"
+        width = f", worst ±{percent_text(widest, 2)}" if known_width(widest) else ", worst more than ±100 %"
         at_most = f"{width}{named}" if widest else ""
         yield (
-            f"# note: {len(short)} of {count_of(len(complete), 'row')} missed +-{limits.precision or 0:.12g} %"
+            f"note: {len(short)} of {count_of(len(complete), 'row')} missed ±{limits.precision or 0:.12g} %"
             f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"
         )
     if leveled := [(row, passes) for row, passes in complete if passes.levels]:
@@ -35,7 +35,7 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         place = f" {row_place(row)}:" if row_place(row) else ""
         levels = [(level.time_seconds, level.samples) for level in passes.levels or []]
         yield (
-            f"# note: samples at several levels in {count_of(len(leveled), 'row')}, for example{place}"
+            f"note: samples at several levels in {count_of(len(leveled), 'row')}, for example{place}"
             f" {_levels(levels, passes.used)}"
         )
     mixed = sum(not passes.reference_state for _, passes in complete)
@@ -50,22 +50,22 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         changing = f", between them ({percent_text(between / all_samples, 0)})" if between else ""
         used = "all samples: too few are in the first" if mixed == len(complete) else "samples of the first"
         yield (
-            f"# note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
+            f"note: {'' if group is None else f'group {group}: '}the machine changed between {len(states)} states:"
             f" probes of {_levels(levels, all_samples)}{changing}; rows use {used}"
         )
     if mixed and mixed < len(complete):
         yield (
-            f"# note: {count_of(mixed, 'row')} with too few samples in the fastest state; all samples are used"
+            f"note: {count_of(mixed, 'row')} with too few samples in the fastest state; all samples are used"
         )
     if cut_off := len(sampled) - len(complete):
         yield (
-            f"# note: {count_of(cut_off, 'row')} from the samples of a launch that was cut off: plain medians of them"
+            f"note: {count_of(cut_off, 'row')} from the samples of a launch that was cut off: plain medians of them"
         )
 
 
 def _levels(levels: list[tuple[float, int]], samples: int | None) -> str:
     return ", ".join(
-        f"{seconds * 1e6:.2f} usec ({percent_text(count / (samples or 1), 0)})" for seconds, count in levels
+        f"{us(seconds)} ({percent_text(count / (samples or 1), 0)})" for seconds, count in levels
     )
 
 

@@ -74,7 +74,7 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
                 )
             )
     if not lines:
-        raise ImbError(f"no curve has {metric} at two lengths or more; try --metric time")
+        raise ImbError(f"no curve has {metric} at two message sizes or more; try --metric time")
     return lines
 
 
@@ -141,7 +141,7 @@ def _chart(axes: Any, lines: Sequence[Line], metric: str, title: str) -> None:
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
-    axes.set_xlabel("message length, bytes")
+    axes.set_xlabel("message size, bytes")
     axes.set_ylabel(f"{metric.replace('_', ' ')}, {unit_of(metric)[0]}")
     if len(lines) > 1:
         axes.legend(frameon=False, fontsize=8)

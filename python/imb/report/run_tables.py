@@ -36,7 +36,7 @@ def print_tables(
         if tail := quantiles_of(table.results[:MOST]):
             screen.table(tail.headings, tail.rows, title=tail.title, right=range(len(tail.headings)))
         for note in notes_on_passes(table.results, limits):
-            say(note.removeprefix("# "))
+            say(note)
         if evidence := evidence_of(table.results):
             say(f"system events: {evidence}")
         if chart:

@@ -44,7 +44,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
         for band, keys in of_bands.items():
             name = band.title
             if band == NO_LENGTH and keys[0].bytes is not None:
-                name = "other lengths" if any(key.bytes for key in keys) else "0 bytes"
+                name = "other sizes" if any(key.bytes for key in keys) else "0 bytes"
             logs = [np.log(positive_values(np.array([side.values(key) for key in keys]))) for side in ordered]
             levels = [_levels(of_side) for of_side in logs]
             where = [
@@ -67,7 +67,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
         (i for i, entry in enumerate(curves) if changes and entry["title"] == changes[0]["curve"]), 0
     )
     return {
-        "about": "A point is a launch: the geometric mean of its times in a band of lengths, 1 is the median of the side's "
+        "about": "A point is a launch: the geometric mean of its times in a size band, 1 is the median of the side's "
         "launches. Dashed lines are where a new level begins, by sessions, as imb watch finds it.",
         "curves": curves,
         "first": first,

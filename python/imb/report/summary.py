@@ -89,7 +89,7 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
             rows.setdefault((row.key.curve(), band), []).append(row)
     unit, factor = unit_of(comparison.settings.metric)
     return {
-        "caption": f"Speedup of {b} over {a} by benchmark and message length, with its interval, and the"
+        "caption": f"Speedup of {b} over {a} by benchmark and message size, with its interval, and the"
         f" {comparison.settings.metric.replace('_', ' ')} of the band's middle row in {unit}, {a} → {b}."
         f" {comparison.settings.intervals()}.",
         "bands": [band.title for band in bands],
@@ -155,8 +155,8 @@ def repeatability(side: Side) -> dict[str, Any]:
         "id": "repeatability",
         "short": "Repeatability",
         "heading": "Repeatability",
-        "caption": "Spread of launches, by benchmark and message length: 90th over 10th percentile of time",
-        "bands": [band.title if band != NO_LENGTH else "other lengths" for band in bands],
+        "caption": "Spread of launches, by benchmark and message size: 90th over 10th percentile of time",
+        "bands": [band.title if band != NO_LENGTH else "other sizes" for band in bands],
         "rows": [
             {"title": str(curve), "cells": [cell(by_band.get(band)) for band in bands]}
             for curve, by_band in curves.items()

@@ -27,7 +27,7 @@ _DOMINANT = (
 def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
     """Lines: the components, the largest one, what would narrow it, notes. `printed`: rules of a diagnosis that have printed
     some of this already; it is omitted."""
-    left_out = set(sentences_of(variance.unusual)) if "usual-state" in printed else set()
+    left_out = set(sentences_of(variance.unusual)) if "dominant-state" in printed else set()
     rows = [row for row in variance.rows if row.launches]
     if not rows or not (variance.parts or variance.in_passes):
         return [f"! {line}" for line in sentences_of(variance.unusual) if line not in left_out]

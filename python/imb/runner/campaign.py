@@ -18,6 +18,7 @@ from imb.model.errors import ImbError
 from imb.model.folders import expand_path
 from imb.model.intent import Bind
 from imb.model.records import Component
+from imb.model.units import parse_percent
 from imb.mpi.arguments import override_arguments
 from imb.runner import passes, selection
 
@@ -102,12 +103,37 @@ def parse_campaign(text: str, path: Path) -> Campaign:
     except tomllib.TOMLDecodeError as error:
         raise ImbError(f"{path} is not TOML: {error}") from error
     try:
-        campaign: Campaign = _converted(data, Campaign)
+        campaign: Campaign = _converted(_read_percentages(data), Campaign)
         campaign = msgspec.structs.replace(campaign, name=campaign.name or path.stem)
         examine_campaign(campaign)
     except ImbError as error:
         raise ImbError(f"{path}: {error}") from error
     return _anchored(campaign, path.parent)
+
+
+def _read_percentages(table: dict[str, Any], key: str = "") -> dict[str, Any]:
+    """The table with percentages such as "2%" as shares. Raises ImbError for other values of their keys."""
+    shares: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, dict) and name != "env":
+            shares[name] = _read_percentages(value, f"{key}{name}.")
+        elif name in ("precision", "relevant"):
+            shares[name] = _read_percentage(value, key + name)
+    return table | shares
+
+
+def _read_percentage(value: object, key: str) -> float:
+    if not isinstance(value, str):
+        raise ImbError(f'{key}: expected a percentage in quotes, such as "2%", got {value}')
+    if key.endswith("precision"):
+        try:
+            return passes.precision_share(value)
+        except ImbError as error:
+            raise ImbError(f"{key}: {error}") from error
+    share = parse_percent(value)
+    if share is None or not 0 < share < 100:
+        raise ImbError(f"{key}: not a percentage: {value}; give a number above 0, such as 5%")
+    return share
 
 
 def _converted(data: object, kind: Any, key: str = "", *, strict: bool = True) -> Any:
@@ -281,9 +307,9 @@ def interleaving_obstacle(campaign: Campaign) -> str | None:
         if variant.launcher == "srun":
             return "steps of srun share no CPUs"
         if variant.memory not in (None, "host") or variant.gpu is not None:
-            return "a GPU may be of one process at a time"
+            return "a GPU may allow one process at a time"
         if is_classic(campaign, variant):
-            return "rows of one burst need segments of 0.1 s or more; --segments interleaves them"
+            return "classic rows need segments of 0.1 s or more; --segments interleaves them"
     return None
 
 
@@ -303,7 +329,7 @@ def imb_arguments(campaign: Campaign, variant: VariantSettings) -> list[str]:
 
 
 def is_classic(campaign: Campaign, variant: VariantSettings) -> bool:
-    """Whether the launches of a variant measure each row in one burst."""
+    """Whether the launches of a variant are classic."""
     reason = passes.classic_reason(imb_arguments(campaign, variant))
     return sampling_of(campaign, variant).classic or reason is not None
 

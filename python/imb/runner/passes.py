@@ -12,6 +12,7 @@ import msgspec
 from imb.model.catalog import default_benchmarks, suite_benchmarks
 from imb.model.errors import ImbError
 from imb.model.records import Component
+from imb.model.units import parse_percent
 
 PRECISION = 0.02  # of each row: half of its 95 % interval, as a share
 LEAST_BUDGET = 2.0  # seconds of a launch: a first table soon; several launches see more than a long one
@@ -31,8 +32,16 @@ _NOT_IN_PASSES = ("show_tail", "dumpfile", "msg_pause", "pause")  # src/cli/comm
 _NOTHING_MEASURED = ("help", "h", "list", "version")
 
 
+def precision_share(text: str) -> float:
+    """0.02 from `2%` or `2`. Raises ImbError where the suite would refuse it."""
+    share = parse_percent(text)
+    if share is None or not 1e-5 <= share <= 1:
+        raise ImbError(f"not a percentage from 0.001 to 100: {text}; give one such as 2%")
+    return share
+
+
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How rows are measured: in one burst each, as the guide has it (`classic`); or in passes until each row is within `precision`
+    """How rows are measured: each in one go, as the guide has it (`classic`); or in passes until each row is within `precision`
     (a share), for at most `budget` seconds a launch. None: `PRECISION`, `usual_budget`."""
 
     classic: bool = False
@@ -60,7 +69,7 @@ def words_of(
     sampling_options = [f"-{name}" for name in _OURS if name in options]
     if sampling.classic and (sampling.limited() or sampling_options):
         contradicted = [*sampling.limited(), *sampling_options][0]
-        raise ImbError(f"classic and {contradicted} cannot be combined; classic rows are one burst each")
+        raise ImbError(f"classic and {contradicted} cannot be combined; classic measures each row in one go")
     if sampling.limited() and sampling_options:
         raise ImbError(
             f"{sampling.limited()[0]} and {sampling_options[0]} (IMB argument) cannot be combined; give one of them"

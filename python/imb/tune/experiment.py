@@ -246,7 +246,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             cells[group], durations[group] = planning.cells_of(group, figures), figures.wall
             without |= self._executed(f"default-{group.collective}-{group.ranks}")
         count = sum(map(len, cells.values()))
-        self._report(f"{count_of(count, 'cell')} (a collective on a number of ranks at one length)")
+        self._report(f"{count_of(count, 'cell')} (a collective on a number of ranks at one message size)")
         return cells, without, durations
 
     def _checking(self, group: Group) -> list[str]:

@@ -232,7 +232,7 @@ class MpichTuner(Tuner):
         if traits is None:
             return f"{cell.collective} is not a collective with rules by message size"
         if traits.counted(cell.bytes, cell.ranks) > _MOST_BYTES:
-            return "trees of MPICH have no lengths of 2 GiB and more"
+            return "trees of MPICH have no message sizes of 2 GiB and more"
         return shared_limits(cell)
 
     def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:

@@ -58,14 +58,14 @@ _OTHERS = {
         "allgatherv",
         "ranks of an Allgatherv with different send types find different rules, and hang",
     ),
-    "Alltoallv": (4, "alltoallv", "Alltoallv has no rule by length"),
-    "Exscan": (8, "exscan", "Exscan has no rule by length"),
+    "Alltoallv": (4, "alltoallv", "Alltoallv has no rule by message size"),
+    "Exscan": (8, "exscan", "Exscan has no rule by message size"),
     "Gather": (
         9,
         "gather",
         "the root of a Gather in place finds another rule than the other ranks, and fails",
     ),
-    "Scan": (14, "scan", "Scan has no rule by length"),
+    "Scan": (14, "scan", "Scan has no rule by message size"),
     "Scatter": (
         15,
         "scatter",

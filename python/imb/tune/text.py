@@ -136,7 +136,7 @@ def _group_by_reason(result: TuneResult) -> dict[tuple[str, int, str], list[str]
         part = (
             ""
             if candidate.cells == candidate.of
-            else f" ({candidate.cells} of {count_of(candidate.of, 'length')})"
+            else f" ({candidate.cells} of {count_of(candidate.of, 'message size')})"
         )
         by_reason.setdefault((candidate.collective, candidate.ranks, candidate.why), []).append(
             f"{candidate.algorithm}{part}"

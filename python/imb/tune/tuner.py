@@ -146,7 +146,7 @@ def shared_limits(cell: Cell) -> str | None:
     if cell.bytes == 0 and cell.collective != "Barrier":
         return "no algorithm is called for 0 bytes"
     if cell.collective == "Reduce_scatter_block" and cell.bytes % (4 * cell.ranks):
-        return "MPI rounds the block up, so that the rule would be that of a longer message"
+        return "MPI rounds the block up, so that the rule would apply to a larger message"
     return None
 
 
@@ -275,7 +275,7 @@ def measured_cells(path: Path, lines: Iterable[str]) -> list[Cell]:
     """The cells in these lines of a file. Raises ImbError where there are none."""
     measured = list(cells_in(lines))
     if not measured:
-        raise ImbError(f"{path}: does not list the measured lengths; give a file that imb tune wrote")
+        raise ImbError(f"{path}: does not list the measured message sizes; give a file that imb tune wrote")
     return measured
 
 

@@ -130,7 +130,7 @@ def executed_algorithms(folder: Path, *, by_rank: bool, rare: float = 0) -> dict
         if len(first) != 6 or lines[-1] != "end":
             raise ImbError(f"{path}: truncated report of a rank; what collectives execute is not known", 1)
         if first[5] != "0":
-            raise ImbError(f"{path}: too many lengths to watch; measure fewer collectives at once", 1)
+            raise ImbError(f"{path}: too many message sizes to watch; measure fewer collectives at once", 1)
         rank, expected = int(first[1]), int(first[3])
         ranks.add(rank)
         counts: dict[Cell, dict[str, int]] = {}

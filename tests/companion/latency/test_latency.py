@@ -32,7 +32,7 @@ def test_latency_is_one_line(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
 def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archive: Archive) -> None:
     said = imb("latency", *with_(mpi), "--launches", "3", "--launch-budget", "1", "--bytes", "8")
     assert said.code == 0, said.err
-    pattern = r"([\d.]+) µs one way (?:\+-([\d.e+]+) %|n/a) \(min ([\d.]+), p25 .* of 3 launches\); 8 bytes, this host, .*\d"
+    pattern = r"([\d.]+) µs one way (?:±([\d.e+]+) %|± n/a) \(min ([\d.]+), p25 .* of 3 launches\); 8 bytes, this host, .*\d"
     found = re.fullmatch(pattern, said.out.strip())
     assert found, said.out
     rows = [row for name in archive.ids() for row in archive.run(name).records().of(Result)]

@@ -188,9 +188,9 @@ def test_on_several_hosts_han_gives_the_changed_cells_to_tuned(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [
-        (Cell("Scan", 4, 8), "no rule by length"),
-        (Cell("Exscan", 4, 8), "no rule by length"),
-        (Cell("Alltoallv", 4, 8), "no rule by length"),
+        (Cell("Scan", 4, 8), "no rule by message size"),
+        (Cell("Exscan", 4, 8), "no rule by message size"),
+        (Cell("Alltoallv", 4, 8), "no rule by message size"),
         (Cell("Gather", 4, 8), "fails"),
         (Cell("Scatter", 4, 8), "wrong data"),
         (Cell("Allgather", 4, 0), "0 bytes"),

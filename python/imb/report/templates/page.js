@@ -1,4 +1,4 @@
-// Draws the page's figures as they come into view, marks one length in all charts and the table of a benchmark, and
+// Draws the page's figures as they come into view, marks one message size in all charts and the table of a benchmark, and
 // switches layout and theme. Figures come complete from page_charts.py; what users named is only ever text here.
 "use strict";
 (() => {
@@ -83,7 +83,7 @@
     }
   }, { rootMargin: "250px" });
 
-  // Above a chart: the names of its lines, or their values where a length is marked. `at` is its index, null for none.
+  // Above a chart: the names of its lines, or their values where a message size is marked. `at` is its index, null for none.
   function label(chart, at = null) {
     const key = chart.parentElement.querySelector(".key"), lines = linesOf(chart);
     if (!key || !lines.length) return;
