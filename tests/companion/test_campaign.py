@@ -705,7 +705,7 @@ def test_ab_of_two_rules_of_starting_judges_nothing(imb: Imb, tmp_path: Path) ->
         (["PingPong"], None),
         (["--classic", "PingPong"], "classic rows need segments"),
         (["--both", "launcher=srun", "PingPong"], "steps of srun share no CPUs"),
-        (["--both", "memory=cuda", "PingPong"], "a GPU may be of one process"),
+        (["--both", "memory=cuda", "PingPong"], "a GPU may allow one process"),
         (["S_write_indv"], "files are in one folder"),
     ],
 )

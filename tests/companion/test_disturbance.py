@@ -76,7 +76,7 @@ def test_latency_warns_of_a_wide_interval(imb: Imb, tmp_path: Path, monkeypatch:
     monkeypatch.setattr("imb.mpi.load.load_between", lambda before, after: None)
     said = imb("latency", *measuring(tmp_path / "mpi", 2.82))
     warning = "imb: warning: the interval is wider than ±20 %; repeat on an idle machine"
-    assert said.code == 0 and "one way n/a" in said.out and said.err.splitlines()[1:] == [warning], said
+    assert said.code == 0 and "one way ± n/a" in said.out and said.err.splitlines()[1:] == [warning], said
     said = imb("latency", *measuring(tmp_path / "again", 0.19))
     assert said.code == 0 and len(said.err.splitlines()) == 1, said  # the session
 

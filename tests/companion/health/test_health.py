@@ -300,7 +300,7 @@ def test_a_check_out_of_time_is_continued_by_the_next(site: Site, monkeypatch: p
         (["--learn", "--within", "5"], "--within cannot be combined with --learn"),
         (["--learn", "-b", "PingPong", "-b", "Accumulate"], "ambiguous benchmark"),
         (["--learn", "-b", "PingPong", "-b", "Ibcast"], "one component, not of MPI1, NBC"),
-        (["--learn", "--bytes", "1K"], "--bytes: not lengths: 1K"),
+        (["--learn", "--bytes", "1K"], "--bytes: not message sizes: 1K"),
         (["--learn", "--mpi", "/no/mpi"], "no MPI /no/mpi"),
     ],
 )

@@ -361,7 +361,7 @@ def test_proof_compares_each_cell() -> None:
     [
         ("", "truncated"),
         ("rank 0 of 1 lost 0\nAllreduce 4 8 0 ring 3\n", "truncated"),
-        ("rank 0 of 1 lost 7\nend\n", "too many lengths"),
+        ("rank 0 of 1 lost 7\nend\n", "too many message sizes"),
         ("rank 0 of 2 lost 0\nend\n", "1 of 2 ranks"),
     ],
 )
