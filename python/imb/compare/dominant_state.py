@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 from imb.model.conditions import BY_ID, conditions_of, describes_job
 from imb.model.observations import Launch
 from imb.model.records import Result
-from imb.model.units import counted, decimal, us
+from imb.model.units import count_of, decimal, us
 from imb.stats.arrays import Mask, Values
 
 FEWEST = 3  # launches; of two that differ, either may be in the dominant state
@@ -179,7 +179,7 @@ def explanation(group: Sequence[UnusualLaunch]) -> str:
     return (
         f"{'were' if len(group) > 1 else 'was'} outside the dominant state of the machine: in {'their' if len(group) > 1 else 'its'}"
         f" fastest state a probe takes {seconds} µs, {ratios} times as long as in the dominant one ({us(first.usual_seconds)},"
-        f" {counted(first.others, 'other launch')})"
+        f" {count_of(first.others, 'other launch')})"
     )
 
 
