@@ -1,4 +1,4 @@
-"""Bands of message lengths, and which rows belong to which. Pure."""
+"""Bands of message sizes, and the band of each row. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 class Band(msgspec.Struct, frozen=True):
-    """Lengths from `first` to `last` bytes, both included. Both None: rows without a length, such as those of Barrier."""
+    """Sizes from `first` to `last` bytes, both included. Both are None in the band of rows without a size,
+    such as Barrier's."""
 
     first: int | None = None
     last: int | None = None
@@ -28,11 +29,11 @@ class Band(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """`64-4K bytes`, `no length`."""
+        """`64-4K bytes`, or `no size`."""
         return str(self) if self.first is None else f"{self} bytes"
 
     def has(self, length: int | None) -> bool:
-        """Whether a row of this length belongs here."""
+        """Whether a row of this message size, in bytes, belongs to the band."""
         if length is None or self.first is None or self.last is None:
             return length is self.first is self.last is None
         return self.first <= length <= self.last
@@ -43,7 +44,7 @@ NO_LENGTH = Band()
 
 
 def parse_bands(text: str) -> tuple[Band, ...]:
-    """From `1-32,64-4K,8K-256K,512K-4M`. Raises ImbError."""
+    """Parse `1-32,64-4K,8K-256K,512K-4M`. Raises ImbError."""
     bands: list[Band] = []
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,15})([KMG]?)\s*-\s*(\d{1,15})([KMG]?)\s*", word, re.IGNORECASE)
@@ -66,7 +67,8 @@ def parse_bands(text: str) -> tuple[Band, ...]:
 
 
 def band_of(length: int | None, bands: Sequence[Band] | None = None) -> Band | None:
-    """The band of a length in bytes; NO_LENGTH for no length, None for a length in no band. `bands`: None: BANDS."""
+    """The band of a message size in bytes, or None if no band has it. A row without a size (None) is in
+    NO_LENGTH. The default of `bands` is BANDS."""
     return next(
         (band for band in (*(BANDS if bands is None else bands), NO_LENGTH) if band.has(length)), None
     )
@@ -75,7 +77,7 @@ def band_of(length: int | None, bands: Sequence[Band] | None = None) -> Band | N
 def members_of(
     keys: Sequence[Key], bands: Sequence[Band], alone: Container[Key] = ()
 ) -> dict[tuple[Key, Band], list[int]]:
-    """Rows by curve and band. Rows that are `alone` are in no band."""
+    """Indices into `keys`, by curve and band. Rows in `alone` belong to no band."""
     members: dict[tuple[Key, Band], list[int]] = {}
     curves: dict[Key, Key] = {}
     for number, key in enumerate(keys):

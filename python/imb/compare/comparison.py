@@ -1,9 +1,9 @@
-"""Is B as fast as A? Effects with intervals and verdicts, of rows and of bands of lengths. Pure.
+"""Comparison of two sides: effects with intervals and verdicts, of rows and of bands of message sizes. Pure.
 
-The launch is the unit of replication, or the session where launches are of several sessions (imb.compare.pairing).
-Everything is judged on the logarithm of the metric, and printed as the **speedup** of B over A: above 1, B is
-faster (more bandwidth, more messages); 2.00 is twice as fast. docs/evidence/verdicts.md explains how a verdict is reached, and its
-limits.
+The launch is the unit of replication; if each side has several sessions, the session is
+(imb.compare.pairing). All statistics use the logarithm of the metric. They are printed as the **speedup** of
+B over A: above 1, B is faster (more bandwidth, more messages); 2.00 is twice as fast.
+docs/evidence/verdicts.md explains how a verdict is reached, and its limits.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ from imb.model.observations import METRICS, Key, Launch, Side
 from imb.stats import shift as stats
 from imb.stats.medians import known_median
 
-_NAMED = 4  # benchmarks in a command; instead of more, it has their components
-# Options that classic launches lack, or `imb run` gives.
+_NAMED = 4  # benchmarks that a command names; if there are more, it names their executables
+# Options that classic launches do not have, or that `imb run` sets.
 _OF_PASSES = {"-passes", "-precision", "-budget", "-turns", "-json"}
-_LISTS = {"-include", "-exclude"}  # options whose value is names of benchmarks
-LARGEST_DETECTABLE = 5.0  # a logarithm; if only larger changes can be detected, no figure is given
+_LISTS = {"-include", "-exclude"}  # options that take names of benchmarks
+LARGEST_DETECTABLE = 5.0  # a logarithm; above it, no minimum detectable change is given
 
 
 class RowEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """One row. `a`, `b`: medians over launches of the metric, in its unit (seconds, bytes/s, ...). `quantile`: p50, p90 or p99 of the
-    samples, where that is judged beside the metric."""
+    """One row. `a`, `b`: medians of the metric over launches, in its unit (seconds, bytes/s, ...).
+    `quantile`: p50, p90 or p99 if the row judges this quantile of the samples, or None if it judges the
+    metric."""
 
     key: Key
     a: float
@@ -71,8 +72,8 @@ class RowEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one curve (benchmark, mode, layout; its `bytes` is None) whose lengths lie in the band, together:
-    of each launch the geometric mean counts."""
+    """The rows of one curve (benchmark, mode, layout; its `bytes` is None) whose message sizes lie in the
+    band. Each launch counts as the geometric mean over these `rows` (a number)."""
 
     curve: Key
     band: Band
@@ -81,14 +82,21 @@ class BandEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of `imb compare`. `verdict` is that of bands and rows together (`overall_verdict`). `unit`: what counts as one figure;
-    `pairs`: launches were judged two by two. `sessions_a`, `sessions_b`: how many are known. `inconclusive`: why these launches
-    permit no verdict, except for bands beyond the bound of sessions (imb.compare.session_bound), and `remedy`, the warning that states
-    what would permit one. `detectable`: the slowdown, 0.1 is
-    10 %, that so many launches find in 19 of 20 comparisons in half of the bands; `needed`: launches a side that would find a
-    slowdown of CompareSettings.relevant there. `warnings` are sentences, the most important first; `remarks` explain the bands.
-    `states`: launches in the fast state, if the machine has two. `only_a`, `only_b`: rows that the other side lacks (not judged).
-    `sequential`: launches stopped when decided; intervals, `p`, `q` and verdicts then hold for any number of looks."""
+    """Result of `imb compare`.
+
+    `verdict` combines bands, rows and states (`overall_verdict`). `unit`: what counts as one observation;
+    `pairs`: launches were judged in pairs. `sessions_a`, `sessions_b`: numbers of known sessions.
+    `inconclusive`: why these launches permit no verdict, or None if they permit one; bands beyond the bound
+    of sessions (imb.compare.session_bound) have a verdict nevertheless. `remedy`: the warning that says what
+    would permit a verdict.
+
+    `detectable`: the uniform slowdown (0.1 is 10 %) that so many launches find in 19 of 20 comparisons, in
+    the median band. `needed`: launches per side that find a slowdown of CompareSettings.relevant in that
+    band. `warnings` are sentences, the most important first; `remarks` explain the bands. `states`: launches
+    in the fast state, or None if the machine has only one state. `only_a`, `only_b`: rows that the other side
+    lacks; they are not judged. `sequential`: the looks, if launches stopped when decided; intervals, `p`, `q`
+    and verdicts then hold for any number of looks.
+    """
 
     name_a: str
     name_b: str
@@ -122,11 +130,12 @@ def compare(
     earlier: Sequence[Launch] = (),
     letters: tuple[str, str] = ("A", "B"),
 ) -> Comparison:
-    """Judges B against A; `earlier` launches help to find those outside the dominant state of their machine. `letters`: what
-    notes call the sides.
+    """Judge B against A. `earlier` launches help to find launches outside the dominant state of their
+    machine. `letters`: how notes name the sides.
 
-    Raises ImbError where they have no row in common, where one is intra-node and the other inter-node, or one in passes and
-    the other not (unless forced), or where metric or benchmark do not exist.
+    Raises ImbError if the metric or a benchmark does not exist, or if the sides have no row in common. Unless
+    forced, raises ImbError also if one side is intra-node and the other inter-node, if only one side was
+    measured in passes, or if a side mixes kinds of memory.
     """
     settings = settings or CompareSettings()
     a, b = (
@@ -237,7 +246,8 @@ def compare(
 
 
 def _session_bound_verdict(signs: Sequence[int]) -> Verdict:
-    """The verdict of a comparison in which only bands beyond the bound of sessions have one. A gain in some bands excludes no loss in others."""
+    """The verdict of a comparison if only bands beyond the bound of sessions have a verdict. A gain in these
+    bands does not exclude a loss in others."""
     if -1 not in signs:
         return "inconclusive"
     return "mixed" if 1 in signs else "slower"
@@ -247,7 +257,7 @@ def _session_bound_verdict(signs: Sequence[int]) -> Verdict:
 
 
 def _each_once(side: Side) -> Side:
-    """A launch that several names select counts once."""
+    """The side with each launch once, even if several names select it."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     return msgspec.structs.replace(side, launches=launches)
 
@@ -272,7 +282,7 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
 
 
 def _measure_classic(classic: Side, other: Side) -> str:
-    """The command that measures what both sides have, classic."""
+    """The command that measures the rows that both sides have as `classic`, without passes."""
     keys = [{key for launch in side.launches for key in launch.rows} for side in (classic, other)]
     both = keys[0] & keys[1] or keys[1]
     names = sorted({key.benchmark for key in both})
@@ -288,7 +298,7 @@ def _measure_classic(classic: Side, other: Side) -> str:
 
 
 def _arguments_of(launch: Launch) -> list[str]:
-    """IMB arguments of a launch, without names of benchmarks, passes and the file of its records."""
+    """The IMB arguments of a launch without benchmark names, options of passes, and the file of its records."""
     arguments = launch.facts.get("arguments") or (launch.run.command_line or [])[1:]
     named = {
         name.lower() for name in [*(launch.run.benchmarks or []), *(key.benchmark for key in launch.rows)]
@@ -304,7 +314,8 @@ def _arguments_of(launch: Launch) -> list[str]:
 
 
 def _other_widths(a: Side, b: Side, keys: Sequence[Key]) -> set[Key]:
-    """Rows of variants whose ranks arrived over another width on the sides. Variants of one launch have the same one."""
+    """Rows of -alternate variants whose ranks arrived over different widths on the two sides. Variants of one
+    launch have the same width."""
 
     def widths(side: Side, key: Key) -> set[float]:
         rows = (launch.rows.get(key) for launch in side.launches)
@@ -314,12 +325,14 @@ def _other_widths(a: Side, b: Side, keys: Sequence[Key]) -> set[Key]:
 
 
 def _refuse_mixed_memory(a: Side, b: Side) -> None:
-    """Raises ImbError where one side has several kinds of memory. Sides of different memory may be compared: it is a condition that differs."""
+    """Raises ImbError if one side has several kinds of memory. The two sides may differ in memory: it is then
+    a condition that differs."""
     _kinds(a, b, lambda launch: memory_of(launch.run), "launches with messages in several kinds of memory")
 
 
 def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -> tuple[str, str] | None:
-    """The kind of launches of each side, if the sides differ; else None. Raises ImbError where one side has several kinds; `mixed` names these."""
+    """The kind of launches of each side, or None if the sides do not differ. Raises ImbError if one side has
+    several kinds; `mixed` describes them."""
     by_side = [{kind(launch) for launch in side.launches} - {None} for side in (a, b)]
     for side, kinds in zip((a, b), by_side, strict=True):
         if len(kinds) > 1:
@@ -349,7 +362,8 @@ def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key
 
 
 def _other_arrivals(a: Side, b: Side, of_a: Sequence[Key], of_b: Sequence[Key]) -> str | None:
-    """Why rows that differ only in when the ranks arrive are not compared; None where they differ in more."""
+    """Why rows cannot be compared if they differ only in when the ranks arrive, or None if they differ in
+    more."""
 
     def without(keys: Sequence[Key], **changes: None) -> set[Key]:
         return {msgspec.structs.replace(key, arrival_width_seconds=None, **changes) for key in keys}
@@ -395,8 +409,9 @@ def _effects_of_looks(
     looks: sequential.Looks,
     level: float,
 ) -> tuple[list[Effect], list[Effect]]:
-    """Effects of rows and bands after all looks that were possible, one after the other. Different sessions have no rounds in common, so
-    where sessions are judged only the last look counts, at its share."""
+    """Effects of rows and bands after every look that was possible, combined in order. Different sessions
+    have no rounds in common; if the session is the unit, only the last look counts, at its share of the error
+    rates."""
     if design.sessions:
         return effects_of(both, members, settings, share=looks.share, sessions=design.sessions, level=level)
     a, b, pairs = design.a, design.b, design.pairs

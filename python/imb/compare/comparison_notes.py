@@ -1,6 +1,5 @@
-"""Notes on a comparison: wrong data, launches that failed, what was not judged, what stands out, what so few launches cannot show.
-Pure.
-"""
+"""Notes on a comparison: wrong data, failed launches, rows that were not judged, outliers, and the power of
+so few launches. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from imb.compare.comparison import Comparison
     from imb.compare.log_speeds import Logs
 
-LONG_ENOUGH = 0.02  # seconds of an interleaved row
-USELESS = 1.0  # a slowdown; a larger one needs no statistics
-MOST = 200  # launches a side; where more are needed the machine is the problem
-ENOUGH = 5  # launches a side; with fewer, a note on their power is always printed
-SEEN = 4  # rows that are named
+LONG_ENOUGH = 0.02  # seconds that an interleaved row should last
+USELESS = 1.0  # a slowdown; a larger one is visible without statistics
+MOST = 200  # launches per side; if more are needed, the machine is too noisy
+ENOUGH = 5  # launches per side; with fewer, a note on their power is always printed
+SEEN = 4  # rows and conditions that a note names
 _AS_ROWS = "are judged as rows, not in a band"
 _TIMES = {"time_avg": "t_avg", "time_overlapped": "t_ovrl", "time_by_rate": "size / bandwidth"}
 
@@ -43,7 +42,8 @@ def caveats(
     conditions: tuple[condition_diff.Values, condition_diff.Values],
     earlier: Sequence[Launch] = (),
 ) -> Iterator[str]:
-    """Sentences, the most important first; `comparison`, `both` and the `conditions` of both sides come from `imb.compare.comparison`."""
+    """Yield notes, the most important first. `comparison`, `both` and the `conditions` of both sides come
+    from `imb.compare.comparison`."""
     if not share_launches(a, b) and (shared := _count_shared_launches(a, b)):
         yield (
             f"the same runs on both sides: {count_of(shared, 'launch')} in both {a.letter} and {b.letter}: this hides"
@@ -88,7 +88,7 @@ def caveats(
 
 
 def _crowded(a: Side, b: Side) -> Iterator[str]:
-    """Whether ranks share cores: their times then show mostly how the MPI waits."""
+    """Yield a note if ranks share cores: their times then show mostly how the MPI waits."""
     worst = {
         side.letter: max(filter(None, (launch.crowded() for launch in side.launches)), default=None)
         for side in (a, b)
@@ -103,7 +103,7 @@ def _crowded(a: Side, b: Side) -> Iterator[str]:
 
 
 def _count_shared_launches(a: Side, b: Side) -> int:
-    """Launches of B that A has too, by content."""
+    """Number of launches of B that are also in A, by content."""
     contents = {launch.content for launch in a.launches} - {""}
     return sum(launch.content in contents for launch in b.launches)
 
@@ -124,7 +124,8 @@ def _side_notes(name: str, side: Side) -> Iterator[str]:
 
 
 def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
-    """Launches outside the dominant state of their machine; launches of both sides define that state together."""
+    """Yield notes on launches outside the dominant state of their machine. Launches of both sides define that
+    state together."""
     outside = launches_outside_dominant_state([*a.launches, *b.launches], earlier)
     for side in (a, b):
         names = {launch.name for launch in side.launches}
@@ -133,13 +134,13 @@ def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
 
 
 def remarks(both: Logs) -> Iterator[str]:
-    """What a reader of the bands may want to know, and need not act on."""
+    """Yield facts that explain the bands; they ask the reader for no action."""
     if empty := sorted((key for key in both.alone if key.bytes == 0), key=_sort_key):
         yield f"0-byte rows {_AS_ROWS}: {_some(empty)}"
 
 
 def _repeated(a: Side, b: Side) -> Iterator[str]:
-    """How many launches were repeated, so that the repeat is judged instead."""
+    """Yield a note on launches that were repeated and whose repeats are judged."""
     counts = [f"{len(side.replaced)} of {side.letter}" for side in (a, b) if side.replaced]
     if counts:
         every = len(a.replaced) + len(b.replaced)
@@ -151,7 +152,8 @@ def _repeated(a: Side, b: Side) -> Iterator[str]:
 
 
 def _lacking(side: Side) -> list[Key]:
-    """Rows that a launch lacks though it has others of their curve: it may well have had other benchmarks to run."""
+    """Rows that are missing in a launch which has other rows of the same curve. A launch without any row of
+    the curve may have run other benchmarks."""
     curves: dict[Key, dict[Key, int]] = {}
     launches: Counter[Key] = Counter()
     for launch in side.launches:
@@ -163,7 +165,7 @@ def _lacking(side: Side) -> list[Key]:
 
 
 def _is_log(launch: Launch) -> bool:
-    """Read from text, not from records."""
+    """Whether the launch was read from text, not from records."""
     return launch.run.ranks is None and not launch.run.has_all_options
 
 
@@ -191,7 +193,8 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
 
 
 def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
-    """Launches that are slow as a whole: by more than a quarter, and by more than five times the spread of launches."""
+    """Yield notes on launches that are slow in most rows: by more than a quarter, and by more than five times
+    the spread of launches."""
     if len(side.launches) < 4:
         return
     level = np.nan_to_num(levels_of_launches(logs))
@@ -205,7 +208,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
 
 
 def _remedy(a: Side, b: Side) -> str:
-    """What helps where launches differ too much."""
+    """What to do if launches differ too much."""
     if share_launches(a, b):
         return "take more passes (a larger --launch-budget) or launches"
     return "take more segments or launches" if are_interleaved(a, b) else "interleave with --segments"
@@ -260,7 +263,8 @@ def _power(comparison: Comparison, remedy: str) -> Iterator[str]:
 
 
 def _interleaving(a: Side, b: Side, comparison: Comparison) -> Iterator[str]:
-    """Whether launches should be interleaved, or rows were too short for it."""
+    """Yield a note if rows were too short to interleave, or if interleaved launches would detect smaller
+    changes."""
     most = max(comparison.launches_a, comparison.launches_b)
     if are_interleaved(a, b):
         rows = [row for side in (a, b) for launch in side.launches for row in launch.rows.values()]

@@ -1,4 +1,4 @@
-"""Conditions that were not the same in all launches of two sides. Pure."""
+"""Conditions that differ between two sides, or among the launches of one. Pure."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from imb.model.mpis import OpenMpi, library_name
 from imb.model.observations import Side
 from imb.model.units import abridge
 
-_NAMED = 2  # choices in the name of a side
-_LONGEST = 40  # characters of each
+_NAMED = 2  # settings in the name of a side
+_LONGEST = 40  # characters of each setting
 _PLACES = {row.id: place for place, row in enumerate(CONDITIONS)}
 
-Values: TypeAlias = dict[str, list[str]]  # of a side: texts by id, each once
+Values: TypeAlias = dict[str, list[str]]  # the conditions of a side: distinct texts by id of the condition
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A condition that was not the same in all launches, by its label: its values on side A and on side B, each once."""
+    """A condition, named by its label, that was not the same in all launches: its distinct values on side A
+    and on side B."""
 
     name: str
     a: list[str]
@@ -43,13 +44,13 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def sort_key(id: str) -> tuple[int, str]:
-    """A key to sort conditions by: in the order of the table, then others by label."""
+    """A key that sorts conditions: first those of CONDITIONS, in its order, then others by label."""
     return _PLACES.get(id, len(_PLACES)), condition(id).label
 
 
 def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None) -> list[Difference]:
-    """Conditions that differ between the sides or within one, and are known on both; what matters most comes first. `values`: those of
-    both sides, where they are known already."""
+    """Conditions that are known on both sides and differ between the sides or within one; the most important
+    first. `values`: the conditions of both sides, if the caller has them."""
     of_a, of_b = values or values_of(a, b)
     launches = len(a.launches) + len(b.launches)
     differing = [
@@ -64,8 +65,9 @@ def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None
 
 
 def names_of_sides(differing: Sequence[Difference]) -> tuple[str, str] | None:
-    """What to call A and B: by the MPI library, else by what else was chosen for them and differs; None where nothing does. What
-    follows from a choice (transports, CPUs of ranks) and the state of the machine name no side."""
+    """Names for A and B: their MPI libraries, or else other settings that were chosen and differ; None if no
+    chosen setting differs. Consequences of a choice (transports, CPUs of ranks) and the state of the machine
+    never name a side."""
     chosen = {
         difference.condition.id: (difference.a[0], difference.b[0])
         for difference in differing
@@ -86,8 +88,8 @@ def names_of_sides(differing: Sequence[Difference]) -> tuple[str, str] | None:
 
 
 def common_path(of_a: Values, of_b: Values, differing: Sequence[Difference]) -> str | None:
-    """A sentence if sides that differ by a setting took the same path for their messages, so that the setting selected no other transport.
-    None where the paths differ or are not known."""
+    """A sentence if sides that differ in a setting sent their messages over the same path, so that the
+    setting selected no other transport. None if the paths differ or are unknown."""
     names = names_of_sides(differing)
     ids = [difference.condition.id for difference in differing]
     if names is None or not any(id.startswith("$") or id == "intent.extra" for id in ids):
@@ -100,7 +102,7 @@ def common_path(of_a: Values, of_b: Values, differing: Sequence[Difference]) -> 
 
 
 def _setting(id: str, value: str) -> str:
-    """`btl=tcp`, `UCX_TLS unset`, `kernel 6.2.0`, launcher arguments as they are."""
+    """`btl=tcp`, `UCX_TLS unset`, `kernel 6.2.0`; launcher arguments are unchanged."""
     if id.startswith("$"):
         variable = id[1:].removeprefix(OpenMpi.variables[0])
         text = f"{variable} unset" if value == "unset" else f"{variable}={value}"
@@ -111,7 +113,8 @@ def _setting(id: str, value: str) -> str:
 
 
 def _add_interface(difference: Difference, of_a: Values, of_b: Values) -> Difference:
-    """The difference between MPI libraries with their binary interface, if they have the same: the executable may then also be the same."""
+    """If both sides have the same binary interface (ABI), add it to the difference between MPI libraries: one
+    executable may then have run with both. Other differences are returned unchanged."""
     interfaces = [values.get("build.interface", []) for values in (of_a, of_b)]
     if difference.condition.id != "mpi.name" or interfaces[0] != interfaces[1] or len(interfaces[0]) != 1:
         return difference
@@ -120,7 +123,7 @@ def _add_interface(difference: Difference, of_a: Values, of_b: Values) -> Differ
 
 
 def unknown_conditions(of_a: Values, of_b: Values) -> tuple[list[str], list[str]]:
-    """Conditions that are known for B only, and those for A only."""
+    """Labels of the conditions that are known for B only, and of those that are known for A only."""
     without_gpus = ["none"] in (of_a.get("gpus"), of_b.get("gpus"))
     listed = [row for row in CONDITIONS if not (without_gpus and row.id.startswith("gpu."))]
     return (
@@ -134,13 +137,15 @@ def _differ(id: str, a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def varies_per_launch(id: str, values: Sequence[str], launches: int) -> bool:
-    """Whether a variable has another value in every launch, as the number of a job has: it is no difference between sides."""
+    """Whether an environment variable has a different value in every launch, such as a job number. This is no
+    difference between sides."""
     return id.startswith("$") and (describes_job(id) or (launches > 4 and len(set(values)) == launches))
 
 
 def values_of(*sides: Side) -> list[Values]:
-    """Of each side, texts by id, each once, in the order of launches. A launch without a condition adds none; a variable that
-    other launches have is `unset` in launches whose environment is known."""
+    """For each side, the distinct texts of each condition, by id, in the order of launches. A launch without
+    a condition adds no text. If other launches have a variable, it is `unset` in launches whose environment
+    is known."""
     texts = [[conditions_of(launch) for launch in side.launches] for side in sides]
     unset = {
         id: "unset" for of_side in texts for of_launch in of_side for id in of_launch if id.startswith("$")
@@ -156,7 +161,7 @@ def values_of(*sides: Side) -> list[Values]:
 
 
 def _numeric_differences(a: Side, b: Side) -> Iterator[Difference]:
-    """Conditions that are numbers, as their range over launches."""
+    """Yield conditions that are numbers and differ, as their ranges over launches."""
     for row in CONDITIONS:
         if isinstance(row.compare, LeastDifference):
             of_a, of_b = (_numbers(row, side) for side in (a, b))

@@ -1,9 +1,10 @@
-"""Which launches in passes were outside the dominant state of their machine. Pure.
+"""Launches in passes that were outside the dominant state of their machine. Pure.
 
-A launch calls the fastest state that its probes saw its reference. Launches of the same surroundings (hosts, CPUs of ranks,
-MPI, launcher arguments, variables) and the same ranks in a table should agree on it. The dominant state is the fastest that at
-least one launch of five calls its reference. A launch whose reference is slower than that, by more than launches of one
-state differ, was outside it. docs/evidence/verdicts.md has the choice of the limit, and its error rates.
+A launch records the probes of the fastest state that it saw: its reference. Launches with the same
+surroundings (hosts, CPUs of ranks, MPI, launcher arguments, variables) and the same ranks in a table should
+have the same reference. The dominant state is the fastest state that is the reference of at least one launch
+in five. A launch was outside the dominant state if its reference is slower by more than launches of one state
+differ. docs/evidence/verdicts.md explains how the limit was chosen, and its error rates.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from imb.model.records import Result
 from imb.model.units import count_of, decimal, us
 from imb.stats.arrays import Mask, Values
 
-FEWEST = 3  # launches; of two that differ, either may be in the dominant state
-LEAST_RATIO = 1.25  # of probes: states that are closer hardly matter for rows
-EXPECTED = 0.10  # standard deviation, logarithm, of the reference probes of launches in one state
+FEWEST = 3  # launches; if two differ, either may be in the dominant state
+LEAST_RATIO = 1.25  # least ratio of probe times between two states; closer states hardly change rows
+EXPECTED = 0.10  # expected standard deviation of log reference probes among launches in one state
 EXPECTED_WEIGHT = 4.0  # degrees of freedom that EXPECTED counts as
-LEVEL = 0.995  # of the one-sided prediction limit
-SHARE = 0.2  # of launches whose fastest state a state must be before it is the dominant one
+LEVEL = 0.995  # confidence of the one-sided prediction limit
+SHARE = 0.2  # least share of launches that have the dominant state as their reference
 _SAME = ("hosts", "processes", "mpi.name", "intent.extra", "memory")
 
 
@@ -40,8 +41,9 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnusualLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """A launch outside the dominant state on these ranks. Probes of its fastest state and of the dominant state, in seconds;
-    `others`: launches that call the dominant state their fastest."""
+    """A launch outside the dominant state on these ranks. `probe_seconds`, `usual_seconds`: seconds per probe
+    in its fastest state and in the dominant state. `others`: number of launches whose reference is the
+    dominant state."""
 
     launch: str
     ranks: Ranks
@@ -51,14 +53,15 @@ class UnusualLaunch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ratio(self) -> float:
-        """How many times longer its probes take."""
+        """How many times as long its probes take as in the dominant state."""
         return self.probe_seconds / self.usual_seconds
 
 
 def launches_outside_dominant_state(
     launches: Iterable[Launch], earlier: Iterable[Launch] = ()
 ) -> list[UnusualLaunch]:
-    """Those of `launches` that are outside the dominant state, in the order given; `earlier` ones only help to define that state."""
+    """The `launches` that are outside the dominant state, in the order given. `earlier` launches only help to
+    define that state."""
     distinct = list({launch.name: launch for launch in launches}.values())
     judged = {launch.name for launch in distinct}
     levels: dict[tuple[object, Ranks], list[tuple[str, float]]] = {}
@@ -87,8 +90,9 @@ def launches_outside_dominant_state(
 
 
 def split(logs: Values) -> tuple[Mask, Mask]:
-    """Which launches call the dominant state their fastest, and which are outside it, from the logarithms of their reference
-    probes, shape (launches,). A launch in neither is faster than the dominant state, or there are too few launches."""
+    """Which launches define the dominant state, and which are outside it, from the logarithms of their
+    reference probes. All shapes are (launches,). A launch is in neither if it is faster than the dominant
+    state, or if there are too few launches."""
     count = len(logs)
     is_usual, is_away = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     if count < FEWEST:
@@ -110,8 +114,9 @@ def split(logs: Values) -> tuple[Mask, Mask]:
 
 
 def limit(values: Values) -> float:
-    """The slowest reference probe, logarithm, that still belongs to the state of these launches: a one-sided prediction
-    limit. Few launches are a weak estimate of the spread, so EXPECTED counts beside them."""
+    """The slowest reference probe, as a logarithm, that still belongs to the state of these launches: a
+    one-sided prediction limit. Few launches estimate the spread poorly, so EXPECTED counts as additional
+    launches."""
     count = len(values)
     squares = float(((values - values.mean()) ** 2).sum())
     degrees = count - 1 + EXPECTED_WEIGHT
@@ -121,7 +126,8 @@ def limit(values: Values) -> float:
 
 
 def references_of(launch: Launch) -> dict[Ranks, float]:
-    """Seconds per exchange of the probes in the fastest state, by the ranks that made them; empty without probes."""
+    """Seconds per exchange of the probes in the fastest state, by the ranks that exchanged them; empty
+    without probes."""
     references: dict[Ranks, float] = {}
     for row in launch.rows.values():
         if row.passes and row.passes.states and (probe := row.passes.states[0].probe_seconds) > 0:
@@ -130,7 +136,7 @@ def references_of(launch: Launch) -> dict[Ranks, float]:
 
 
 def ranks_of(row: Result) -> Ranks:
-    """The ranks that make the probes of a row."""
+    """The ranks that exchange the probes of a row."""
     groups = row.groups or []
     has_members = row.group is not None and row.group < len(groups)
     return Ranks(
@@ -142,8 +148,8 @@ def ranks_of(row: Result) -> Ranks:
 
 
 def surroundings(launch: Launch) -> tuple[object, ...]:
-    """What must be the same before launches are expected to see the same states. Where the CPUs of all ranks are known, the
-    requested binding adds nothing."""
+    """What must be equal in two launches so that they should see the same states. If the CPUs of all ranks
+    are known, the requested binding does not count."""
     cpus = tuple(rank.cpus for rank in launch.run.ranks or [])
     conditions = [BY_ID[id] for id in (_SAME if cpus and all(cpus) else (*_SAME, "intent.bind"))]
     same = [
@@ -155,7 +161,8 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
 
 
 def group_alike(outside: Iterable[UnusualLaunch]) -> list[list[UnusualLaunch]]:
-    """Launches that were compared with the same dominant state, together; of each launch the ranks where it is farthest from that state."""
+    """Group launches that were compared with the same dominant state. Each launch appears once, with the
+    ranks on which it is farthest from that state."""
     worst: dict[str, UnusualLaunch] = {}
     for each in outside:
         if each.launch not in worst or each.ratio > worst[each.launch].ratio:
@@ -172,7 +179,7 @@ def names(group: Sequence[UnusualLaunch]) -> str:
 
 
 def explanation(group: Sequence[UnusualLaunch]) -> str:
-    """How long their probes took, and how long in the dominant state."""
+    """Their probe times, and the probe time of the dominant state."""
     first = group[0]
     seconds = _range([decimal(each.probe_seconds * 1e6) for each in group])
     ratios = _range([f"{each.ratio:.2f}" for each in group])
@@ -184,7 +191,7 @@ def explanation(group: Sequence[UnusualLaunch]) -> str:
 
 
 def sentences_of(outside: Iterable[UnusualLaunch]) -> list[str]:
-    """A sentence for each group of `alike`."""
+    """One sentence for each group of `group_alike`."""
     return [f"{names(group)} {explanation(group)}" for group in group_alike(outside)]
 
 

@@ -1,4 +1,4 @@
-"""From figures to effects: intervals, adjusted p-values, a verdict of each row and band. Pure."""
+"""Effects of rows and bands: intervals, adjusted p-values and verdicts from logarithms of speed. Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from imb.stats.shift import FEWEST, Shift
 
 Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "mixed", "not slower", "inconclusive"]
 
-# `differs`: B is faster or slower, by less than matters. Of the whole only: `mixed`, slower and faster; `not slower`: a slowdown that
-# matters is excluded, a speedup is not.
+# `differs`: B is faster or slower, by less than matters. Two verdicts belong only to a whole comparison: `mixed` (some bands
+# slower, others faster) and `not slower` (a slowdown that matters is excluded, a speedup is not).
 EXIT: dict[Verdict, int] = {
     "faster": Status.GOOD,
     "same": Status.GOOD,
@@ -36,17 +36,18 @@ EXIT: dict[Verdict, int] = {
     "inconclusive": Status.UNDECIDED,
     "differs": Status.DIFFERS,
 }
-BANDS_WEIGHT = 4.0  # of all bands together in Holm's method; all rows together have 1
+BANDS_WEIGHT = 4.0  # weight of all bands together in Holm's method; all rows together have 1
 _UNKNOWN = (None, None)
-_BARELY = 1e-9  # a logarithm: less than this is no difference
+_BARELY = 1e-9  # a logarithm; smaller differences count as none
 
 
 class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: the probability that any row or band is
-    called different that does not differ. `benchmarks`: only these, in any case; empty: all. `force`: compare intra-node
-    with inter-node, and passes with classic launches. `assume_one_session`: the user states that all launches are of
-    one session (imb.compare.pairing). `assume_stable`: and that the machine did not drift while A and then B was
-    measured (imb.compare.launch_order)."""
+    """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: the probability that any
+    row or band is called different although none differs. `benchmarks`: judge only these, case-insensitive;
+    all if empty. `force`: compare intra-node with inter-node launches, and passes with classic launches.
+    `assume_one_session`: the user states that all launches belong to one session (imb.compare.pairing).
+    `assume_stable`: the user states that the machine did not drift between the launches of A and those of B
+    (imb.compare.launch_order)."""
 
     metric: str = "time"
     relevant: float = 0.05
@@ -59,23 +60,29 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     assume_stable: bool = False
 
     def intervals(self) -> str:
-        """What the intervals are that are shown of effects, as a sentence without its point."""
+        """Which intervals are shown, as a sentence without its period."""
         family, alone = (percent_text(share) for share in (1 - self.false_discovery, self.confidence))
         return f"Intervals: {family} for all bands and rows together; where {alone} is written, for that band or row alone"
 
     def error_rate(self) -> str:
-        """What is controlled, as a sentence without its point."""
+        """The error rate that is controlled, as a sentence without its period."""
         return f"Chance of any false difference: at most {percent_text(self.false_discovery)}"
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """Of B against A. `speed` > 1: B is faster. [`low`, `high`] covers it with CompareSettings.confidence, for this row or band
-    alone, or None if there are too few launches. `simultaneous`: the interval adjusted for all judged bands and rows; B differs where it excludes 1.
-    `interval`: the one of the two that decided, and the only one that is shown, with this `confidence`; `adjusted`: it is the
-    simultaneous one. `p`: of no difference; `q`: p adjusted for all judged bands and rows. `spread`: standard deviation between
-    launches (sessions, where these are judged) of one side, of the logarithm, so 0.05 is about 5 %. `launches_a`, `launches_b`: how
-    many launches have the row or band. `needed`: launches (sessions) a side that find a uniform change of CompareSettings.relevant in
-    19 of 20 comparisons; None: the spread is not known."""
+    """The effect of B against A in one row or band.
+
+    `speed` > 1: B is faster. [`low`, `high`] covers the speedup of this row or band alone, with
+    CompareSettings.confidence; both are None if there are too few launches. `simultaneous`: the interval
+    adjusted for all judged bands and rows; B differs if it excludes 1. `interval`: the one of the two that
+    decided, with this `confidence`; only it is shown. `adjusted`: it is the simultaneous one.
+
+    `p`: p-value of no difference; `q`: p adjusted for all judged bands and rows. `spread`: standard deviation
+    of the logarithm between launches of one side (between sessions, if the session is the unit); 0.05 is
+    about 5 %. `launches_a`, `launches_b`: number of launches that have the row or band. `needed`: launches
+    (sessions) per side that find a uniform change of CompareSettings.relevant in 19 of 20 comparisons, or
+    None if the spread is unknown.
+    """
 
     speed: float
     low: float | None
@@ -94,7 +101,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedFigures(NamedTuple):
-    """Figures by launch (session) and column as they are judged, and how many launches have each column."""
+    """Logarithms of speed, shape (launches or sessions, columns), as they are judged. `rounding`,
+    `launches_a`, `launches_b`, shape (columns,): standard deviation due to printed digits, and number of
+    launches that have each column."""
 
     a: Values
     b: Values
@@ -113,9 +122,10 @@ def effects_of(
     sessions: tuple[Sequence[int], Sequence[int]] | None = None,
     level: float | None = None,
 ) -> tuple[list[Effect], list[Effect]]:
-    """Effects of the rows, in the order of `both.keys`, and of the bands, in that of `members`: one family. `share`: of the error
-    rates, for one of several looks (imb.compare.sequential). `sessions`: number of each launch's session, where a session counts as
-    one figure. `level`: of the family, where something else has a part of CompareSettings.false_discovery."""
+    """Effects of the rows, in the order of `both.keys`, and of the bands, in the order of `members`. Rows and
+    bands are one family. `share`: share of the error rates that one of several looks may use
+    (imb.compare.sequential). `sessions`: each launch's session number, for both sides, if the session is the
+    unit. `level`: error rate of the family, if another test uses a part of CompareSettings.false_discovery."""
     level = settings.false_discovery if level is None else level
     method = stats.shift_of_pairs if pairs else stats.shift
     confidence = 1 - (1 - settings.confidence) * share
@@ -154,8 +164,8 @@ def _judged(
 def _family(
     shifts: Shift, figures: JudgedFigures, middle: Values, level: float, weights: Values, *, pairs: bool
 ) -> Family:
-    """Simultaneous p-values, and intervals as half widths. What a later step calls different has an interval that ends at no
-    difference (Guilbaud, Biom. J. 50 (2008) 678)."""
+    """Simultaneous p-values (`q`) and half widths of intervals, as logarithms (`critical`). If a later step
+    finds a difference, its interval ends just before no difference (Guilbaud, Biom. J. 50 (2008) 678)."""
     if not level:
         return Family(*(np.full(shifts.p.shape, np.nan) for _ in range(2)))
     family = family_of(shifts, figures.a, figures.b, figures.rounding, middle, level, weights, pairs=pairs)
@@ -176,7 +186,7 @@ def _effects(
     *,
     pairs: bool,
 ) -> list[Effect]:
-    """The effects of all columns. `sizes`: how many columns are bands, and how many rows."""
+    """The effects of all columns. `sizes`: the number of band columns and of row columns."""
     at_look = stats.adjust_to_look(shifts, share)
     change = float(np.log1p(settings.relevant))
     needed = np.concatenate(
@@ -223,8 +233,9 @@ def _effects(
 
 
 def planning_level(settings: CompareSettings, share: float, many: int) -> float:
-    """The level for which power is stated: that of one of so many bands. It counts half of the error rate for bands, less than BANDS_WEIGHT
-    gives them, so power is not overstated. Before the first look, the share of that look counts."""
+    """The error rate at which power is computed: the share of one of `many` bands. All bands together count
+    as half of the error rate, less than BANDS_WEIGHT gives them, so power is not overstated. A `share` of 0
+    (before the first look) counts as the share of the first look."""
     share = share or sequential_design.SequentialDesign().share(sequential_design.FIRST)
     return settings.false_discovery / 2 * share / max(many, 1)
 
@@ -237,13 +248,13 @@ def _decided(effect: Effect, settings: CompareSettings, launches: int) -> Effect
 
 
 def undecided_effect(effect: Effect, settings: CompareSettings) -> Effect:
-    """The same without a verdict, for a comparison that permits none."""
+    """The same effect without a verdict, for a comparison that permits none."""
     return _shown(effect, "inconclusive", settings)
 
 
 def session_bound_effect(effect: Effect, sign: int) -> Effect:
-    """An undecided effect with the verdict of the bound of sessions, 1 faster, -1 slower, 0 none. Its interval is of launches, so none
-    is shown."""
+    """An undecided effect with the verdict of the bound of sessions: `sign` 1 is faster, -1 slower, 0 none.
+    Its interval covers only the spread of launches, so it is not shown."""
     if not sign:
         return effect
     verdict: Verdict = "faster" if sign > 0 else "slower"
@@ -251,7 +262,8 @@ def session_bound_effect(effect: Effect, sign: int) -> Effect:
 
 
 def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effect:
-    """The effect with this verdict, and the interval that is shown with it. If the simultaneous interval is not known, that of this effect alone is shown."""
+    """The effect with this verdict, and the interval that is shown with it. If the simultaneous interval is
+    unknown, the interval of this effect alone is shown."""
     alone = verdict in ("same", "differs") or effect.simultaneous in (None, _UNKNOWN)
     interval = (effect.low, effect.high) if alone else effect.simultaneous
     is_known = interval != _UNKNOWN
@@ -265,9 +277,10 @@ def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effec
 
 
 def combine_looks(before: Sequence[Effect], now: Sequence[Effect], settings: CompareSettings) -> list[Effect]:
-    """Effects after another look. What an earlier look has excluded stays excluded, as the error rates are of all looks
-    together: intervals are intersected, the smallest p-values count. Where nothing is left of an interval, which a steady
-    difference makes with a probability of 1 - confidence at most, the effect is that of the last look, and undecided."""
+    """Effects after another look. What an earlier look excluded stays excluded, because the error rates hold
+    for all looks together: intervals are intersected, and the smallest p-values count. If an intersection is
+    empty, the effect is that of the last look, and undecided; for a steady difference, the probability of
+    this is at most 1 - confidence."""
     return [_latched(earlier, later, settings) for earlier, later in zip(before, now, strict=True)]
 
 
@@ -289,7 +302,7 @@ def _latched(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
 def _both(
     first: tuple[float | None, float | None] | None, other: tuple[float | None, float | None] | None
 ) -> tuple[float | None, float | None] | None:
-    """The intersection of two intervals, or None if it is empty, or neither is known."""
+    """The intersection of two intervals, or None if it is empty or both intervals are unknown."""
     if first is None or other is None:
         return first or other
     lows, highs = ([end for end in ends if end is not None] for ends in zip(first, other, strict=True))
@@ -300,18 +313,18 @@ def _both(
 def overall_verdict(
     bands: Sequence[Effect], rows: Sequence[Effect], relevant: float, states: StateShares | None = None
 ) -> Verdict:
-    """The verdict of all bands and rows, and of the shares of launches in the fast state: the first of these that is true. It is never
-    better than a part of it.
+    """The verdict on all bands and rows, and on the shares of launches in the fast state. It is never better
+    than the verdict of a part. The first line that is true counts:
 
-    - mixed: something is slower, and something faster, by what matters;
-    - slower: something is;
+    - mixed: something is slower, and something is faster, by more than matters;
+    - slower: something is slower;
     - differs: something is slower, by less than matters;
-    - inconclusive: in some band (without bands: some row) a slowdown that matters is not excluded, or B may be in the slow state
-      more often;
-    - faster: something is;
+    - inconclusive: a slowdown that matters is not excluded in some band (without bands: in some row), or B
+      may be in the slow state more often;
+    - faster: something is faster;
     - differs: something is faster, by less than matters;
-    - same: every band (without bands: every row) is;
-    - not slower.
+    - same: every band (without bands: every row) is the same;
+    - not slower: otherwise.
     """
     everything = list(chain(bands, rows))
     verdicts = {effect.verdict for effect in everything} | ({states.verdict} if states else set())
@@ -329,7 +342,7 @@ def overall_verdict(
 
 
 def maybe_slower(effect: Effect, relevant: float) -> bool:
-    """Whether a slowdown that matters is not excluded."""
+    """Whether the effect does not exclude a slowdown that matters."""
     few = min(effect.launches_a, effect.launches_b) < FEWEST
     return few or effect.low is None or effect.low < 1 / (1 + relevant)
 
@@ -341,9 +354,10 @@ def verdict_of(
     settings: CompareSettings,
     launches: int = FEWEST,
 ) -> Verdict:
-    """The verdict of one row or band, from the interval of its speedup alone, the simultaneous interval, and the launches (sessions) of the
-    smaller side. The simultaneous interval decides whether it differs; the interval alone then decides whether by less than matters:
-    the test against the margin (two one-sided tests: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657)."""
+    """The verdict on one row or band. `low`, `high`: interval of its speedup alone; `launches`: launches
+    (sessions) of the smaller side. The simultaneous interval decides whether the speedup differs from 1. The
+    interval alone then decides whether it differs by less than matters: two one-sided tests (Schuirmann, J.
+    Pharmacokinet. Biopharm. 15 (1987) 657)."""
     if launches < FEWEST:
         return "inconclusive"
     change = 1 + settings.relevant
@@ -357,16 +371,16 @@ def verdict_of(
 
 
 def _below(logs: Values) -> list[float | None]:
-    """Lower ends as speedups; None where there is none."""
+    """Lower ends of intervals as speedups, or None if there is none."""
     return finite_or_none(np.exp(np.clip(logs, -LARGEST_LOG, None)))
 
 
 def _above(logs: Values) -> list[float | None]:
-    """Upper ends as speedups; None where there is none."""
+    """Upper ends of intervals as speedups, or None if there is none."""
     with np.errstate(over="ignore"):
         return finite_or_none(np.exp(np.clip(logs, None, LARGEST_LOG)))
 
 
 def finite_or_none(values: Values) -> list[float | None]:
-    """None in place of what is not a finite number."""
+    """The values, with None for each value that is not finite."""
     return [value if isfinite(value) else None for value in values.tolist()]

@@ -1,4 +1,5 @@
-"""Which launches may share a median: those of one MPI library and kind of memory that measured in one way. Pure."""
+"""Kinds of launches. Only launches of one MPI library, one kind of memory and one method may share a median.
+Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +13,16 @@ from imb.model.units import count_of
 
 
 def method_of(launch: Launch) -> str | None:
-    """`classic` or `passes`; None for a launch without a row. A classic mean and a median over passes differ on the same machine."""
+    """`classic` or `passes`, or None for a launch without rows. A classic mean and a median over passes
+    differ on the same machine."""
     if not launch.rows:
         return None
     return "classic" if launch.passes() == "classic" else "passes"
 
 
 def group_by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
-    """Launches by `Open MPI 5.0.11, passes`, in the order of their first ones. A launch without a row is no kind of its own, nor is
-    one of an unknown MPI where all others are of one MPI."""
+    """Launches by kind, such as `Open MPI 5.0.11, passes`, in the order of first appearance. A launch without
+    rows joins the kind of the others. So does a launch of an unknown MPI if all others use one MPI."""
     libraries = dict.fromkeys(filter(None, (library_of(launch.run) for launch in launches)))
     methods = dict.fromkeys(filter(None, map(method_of, launches)))
     library, method = next(iter(libraries), None), next(iter(methods), None)
@@ -37,7 +39,7 @@ def group_by_kind(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
 
 
 def refuse_other_kinds(side: Side) -> None:
-    """Raises ImbError where launches are of several kinds."""
+    """Raises ImbError if the side has launches of several kinds."""
     kinds = group_by_kind(side.launches)
     if len(kinds) > 1:
         named = "; ".join(f"{kind} ({count_of(len(launches), 'launch')})" for kind, launches in kinds.items())
@@ -48,5 +50,5 @@ def refuse_other_kinds(side: Side) -> None:
 
 
 def library_of(run: Run) -> str | None:
-    """`Open MPI 5.0.11`; None where it is not known."""
+    """`Open MPI 5.0.11`, or None if it is unknown."""
     return (run.mpi.known_as or "").partition(",")[0] if run.mpi else None

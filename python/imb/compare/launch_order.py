@@ -1,7 +1,7 @@
-"""Whether launches of both sides were interleaved, or all of one side measured before the other. Pure.
+"""Order of launches in time: interleaved, or all of one side before the other. Pure.
 
-A machine that drifts makes a difference out of an order. Interleaved launches have it on both sides. Launches of A that all precede
-those of B have it on one, and nothing in their figures separates it from a difference between A and B.
+A drift of the machine affects both sides of interleaved launches alike. If all launches of A precede those of
+B, a drift affects one side only, and the measurements cannot separate it from a difference between A and B.
 """
 
 from __future__ import annotations
@@ -9,19 +9,23 @@ from __future__ import annotations
 from imb.compare.pairing import session_of, start_time
 from imb.model.observations import Launch, Side
 
-INTERLEAVED = 0.2  # launches are interleaved if the launch of A came first in at least this share of the pairs, and last in as many
+INTERLEAVED = (
+    0.2  # launches are interleaved if A came first in at least this share of all pairs, and B in as many
+)
 
 
 def share_before(a: Side, b: Side, *, one_session: bool) -> float | None:
-    """Of all launches of A and B in the same session, the share of pairs in which that of A was first; launches of the same
-    moment, and of the same round of a campaign, count half. None: the order is not known."""
+    """The share of pairs (one launch of A, one of B, same session) in which the launch of A came first, or
+    None if the order is unknown. Launches that began at the same time, or in the same round of a campaign,
+    count as half."""
     shares = [_precedence(of_a, of_b, one_session=one_session) for of_a in a.launches for of_b in b.launches]
     known_shares = [share for share in shares if share is not None]
     return sum(known_shares) / len(known_shares) if known_shares else None
 
 
 def _precedence(launch: Launch, other: Launch, *, one_session: bool) -> float | None:
-    """1 where this launch preceded the other one, 0 where it followed, or None if it is not known."""
+    """1 if this launch preceded the other one, 0 if it followed, 0.5 if neither, or None if the order is
+    unknown."""
     session = session_of(launch)
     if not one_session and session != session_of(other):
         return None
@@ -33,7 +37,8 @@ def _precedence(launch: Launch, other: Launch, *, one_session: bool) -> float | 
 
 
 def order_problem(a: Side, b: Side, *, one_session: bool) -> str | None:
-    """Why an order in time may look like a difference; None where launches were interleaved, or their order is not known."""
+    """Why the order in time may look like a difference, or None if launches were interleaved or their order
+    is unknown."""
     share = share_before(a, b, one_session=one_session)
     if share is None or INTERLEAVED <= share <= 1 - INTERLEAVED:
         return None

@@ -1,4 +1,4 @@
-"""The figures that a comparison judges: logarithms of speed by launch and row, and their means over bands. Pure."""
+"""What a comparison judges: logarithms of speed by launch and row, and their means over bands. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,25 @@ from imb.stats.arrays import Values
 from imb.stats.medians import group_means, membership, nanmedian
 
 PRINTED = 1e-8  # seconds: the last digit of a classic table
-NO_MESSAGE = 5e-8  # seconds: between two ranks no message takes less
-TIMES = ("time_max", "time_avg", "time_overlapped", "time_by_rate")  # what `time` means, the best first
+NO_MESSAGE = 5e-8  # seconds: a message between two ranks takes longer
+TIMES = (
+    "time_max",
+    "time_avg",
+    "time_overlapped",
+    "time_by_rate",
+)  # times that `time` may be, the best first
 
 
 class Logs(NamedTuple):
-    """Logarithms of speed by launch and row, shape (launches, rows): more is faster. `unmeasured`: rows of both sides
-    without a figure above 0 on one of them; they are not among `keys`. `by_other`: rows whose time is not the completion
-    time, because a side lacks it, by the time that was used. `alone`: rows that are in no band (`lacks_band`)."""
+    """Logarithms of speed, `a` and `b`, shape (launches, rows): more is faster; NaN if a launch lacks the
+    row.
+
+    `rounding`: standard deviation of these logarithms due to printed digits; `middle_a`, `middle_b`: medians
+    of the metric over launches; all of shape (rows,). `unmeasured`: rows of both sides that have no value
+    above 0 on one side; they are not in `keys`. `by_other`: rows that are judged by another time than the
+    completion time, because a side lacks it; by the name of that time. `alone`: rows that belong to no band
+    (`lacks_band`).
+    """
 
     keys: list[Key]
     a: Values
@@ -38,7 +49,7 @@ class Logs(NamedTuple):
 
 
 def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
-    """The figures of these rows. Raises ImbError where none is above 0 on both sides."""
+    """The logarithms of speed of these rows. Raises ImbError if no row has a value above 0 on both sides."""
     sign = 1.0 if metric in MORE_IS_BETTER else -1.0
     by_other: dict[str, list[Key]] = {}
     if metric == "time":
@@ -82,8 +93,8 @@ QUANTILES = ("p50", "p90", "p99")
 
 
 def add_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, list[str | None]]:
-    """The figures, those of times with quantiles of the samples as further columns, if both sides have them; and of each column its
-    quantile, None for the figures themselves."""
+    """`both`, with quantiles of the samples as further columns if the metric is a time and both sides have
+    them. Also returns each column's quantile, or None for the metric itself."""
     parts = [both]
     names: list[str | None] = [None] * len(both.keys)
     for quantile in QUANTILES if metric == "time" else ():
@@ -110,15 +121,17 @@ def add_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, list
 
 
 def lacks_band(key: Key, seconds: float | None) -> bool:
-    """Whether a row has 0 bytes, or a time in which no message passes between two ranks. In a band it would count as much as
-    the others: a Bcast of 0 bytes takes 0.01 µs, and half of that is a rounding step."""
+    """Whether a row has 0 bytes, or a time too short for a message between two ranks. In a band it would
+    count as much as other rows, although rounding dominates it: a Bcast of 0 bytes takes 0.01 µs, and half of
+    that is a rounding step."""
     return key.bytes == 0 or (key.bytes is not None and seconds is not None and seconds < NO_MESSAGE)
 
 
 def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str, list[Key]]]:
-    """Times of the rows on both sides: of each row the first of TIMES that every launch with this row has, or else the first that both
-    sides have. So completion time is never compared with the mean over ranks. The last item has the rows that are judged by another
-    time although some launch has their completion time."""
+    """The times of the rows on both sides, shape (launches, rows). Each row uses the first of TIMES that
+    every launch with this row has, or else the first that both sides have; so completion time is never
+    compared with the mean over ranks. The last item lists the rows that use another time although some launch
+    has their completion time."""
     figures = {name: tuple(_matrix(side, keys, _take(name)) for side in (a, b)) for name in TIMES}
     present = {name: [np.isfinite(values) for values in both] for name, both in figures.items()}
     any_time = [np.logical_or.reduce([present[name][side] for name in TIMES]) for side in (0, 1)]
@@ -146,14 +159,15 @@ def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str,
 
 
 def _take(name: str) -> Callable[[Result], float | None]:
-    """A time of rows; those whose repetitions begin at agreed times have one."""
+    """A function that reads a time from a row. Rows whose repetitions begin at agreed times have only a
+    completion time."""
     if name == TIMES[0]:
         return lambda row: row.completion_seconds
     return lambda row: None if row.by_clock else METRICS[name](row)
 
 
 def _matrix(side: Side, keys: list[Key], take: Callable[[Result], float | None]) -> Values:
-    """Figures above 0 by launch and row; NaN where there is none."""
+    """Values above 0, shape (launches, rows); NaN if a launch lacks one."""
     figures = np.full((len(side.launches), len(keys)), np.nan)
     for number, launch in enumerate(side.launches):
         for column, key in enumerate(keys):
@@ -165,7 +179,8 @@ def _matrix(side: Side, keys: list[Key], take: Callable[[Result], float | None])
 
 
 def session_means(values: Values, sessions: Sequence[int]) -> Values:
-    """Means over the launches of each session, shape (sessions, columns). `sessions`: number of each launch's session."""
+    """Means over the launches of each session, shape (sessions, columns). `sessions`: each launch's session
+    number."""
     numbers = np.asarray(sessions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a session without this row
@@ -175,8 +190,13 @@ def session_means(values: Values, sessions: Sequence[int]) -> Values:
 
 
 def band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Values, Values]:
-    """Of each launch the mean over those rows of a band that it has, each relative to the row's reference, which is half-way
-    between the medians of the sides. Without the reference, a missing row would look like a change of speed."""
+    """Means over bands: of A and of B, shape (launches, bands), and their standard deviation due to rounding,
+    shape (bands,).
+
+    Each mean covers the rows of the band that the launch has, relative to the row's reference: the midpoint
+    between the medians of the two sides. Without the reference, a missing row would look like a change of
+    speed.
+    """
     reference = (nanmedian(both.a) + nanmedian(both.b)) / 2
     belongs = membership(members, both.a.shape[1])
     rounding = np.sqrt((both.rounding**2 @ belongs) / belongs.sum(axis=0))
@@ -184,5 +204,6 @@ def band_means(both: Logs, members: Sequence[Sequence[int]]) -> tuple[Values, Va
 
 
 def levels_of_launches(logs: Values) -> Values:
-    """Of each launch the median over its rows, each against its median over launches; NaN where it has none."""
+    """Each launch's median over its rows, relative to the row's median over launches; shape (launches,), NaN
+    if it has no row."""
     return nanmedian(logs - nanmedian(logs), axis=1)

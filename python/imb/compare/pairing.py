@@ -1,18 +1,20 @@
-"""How launches of two sides belong together: pairs of one session, sessions, or neither. Pure.
+"""How launches of two sides belong together: as pairs of one session, by session, or not at all. Pure.
 
-A session is what `imb` launched in one go: on one day, after one boot, in one allocation. A log with a date is also one. What differs between sessions
-(pages, neighbors, temperature, other users) is shared by all launches of a session, so launches of different sessions
-are never compared with the spread of launches alone.
+A session is what one command of `imb` launched: on one day, after one boot, in one allocation. A log with a
+date is also a session. All launches of a session share what differs between sessions (pages, neighbors,
+temperature, other users). So the spread of launches alone never judges launches of different sessions.
 
-- Launches under two variants of -alternate are pairs with themselves.
-- Launches of one round of one session that measured the same cell are pairs: what their session adds cancels in the difference.
-- Launches of the same sessions, which are no pairs, are compared as launches.
-- Sessions of a side that began within APART of the first of them count as one: what differs between hours and days is common to
-  them. The time counts from the first launch, not from the session before, so that hourly sessions do not merge in a chain.
-- Where both sides have several sessions of their own, a session counts as one figure: its mean over launches. For equal
-  numbers of launches that is the F test of nested random effects (Searle, Casella and McCulloch, Variance Components,
-  1992, section 3.6).
-- Else it is unknown how far sessions differ, and the comparison is inconclusive.
+- Launches with two variants of -alternate are pairs: each launch is on both sides.
+- Launches of the same round and session that measured the same cell are pairs: the effect of their session
+  cancels in the difference.
+- Other launches of the same sessions are compared as launches.
+- Sessions of a side that began within APART of the first of them count as one, because they share what
+  differs between hours and days. The time counts from the first launch, not from the session before, so that
+  hourly sessions do not merge in a chain.
+- If each side has several sessions and they share none, a session counts as one observation: its mean over
+  launches. For equal numbers of launches this is the F test of nested random effects (Searle, Casella and
+  McCulloch, Variance Components, 1992, section 3.6).
+- Otherwise it is unknown how much sessions differ, and the comparison is inconclusive.
 """
 
 from __future__ import annotations
@@ -32,16 +34,16 @@ from imb.stats.shift import FEWEST
 
 Unit: TypeAlias = Literal["pair", "launch", "session"]
 
-FEWEST_PAIRS = 6  # of fewer, the lost degrees of freedom cost more than what pairs share is worth
+FEWEST_PAIRS = 6  # with fewer pairs, the lost degrees of freedom cost more than pairing gains
 ASSUME = "if all were launched in one session, give --assume-one-session"
 NAMED = 3  # lost pairs that a note names
-# From the first launch of a session on; an hourly job starts some minutes early or late.
+# Counted from the first launch of a session; less than an hour, as an hourly job may start some minutes early.
 APART = timedelta(minutes=50)
 
 
 class LaunchPlace(NamedTuple):
-    """Where in a plan a launch was: session, round (the fact `turn`), and what it measured. `repeat`: interleaved with a repeat,
-    not with the launch that the plan had first."""
+    """The place of a launch in a plan: session, round (the fact `turn`) and measured cell. `repeat`: the
+    launch was interleaved with a repeat, not with the first launch of the plan."""
 
     session: str
     turn: int
@@ -50,9 +52,9 @@ class LaunchPlace(NamedTuple):
 
 
 class Design(NamedTuple):
-    """How two sides are judged. `a`, `b`: with the launches that count, pairs at the same index. `sessions`: of each side the
-    number of each launch's session, where `unit` is the session. `inconclusive`: why no verdict is possible; `remedy`: what would
-    permit one."""
+    """How two sides are judged. `a`, `b`: only the launches that count; pairs have the same index.
+    `sessions`: each launch's session number, for both sides, if `unit` is the session. `inconclusive`: why no
+    verdict is possible, or None; `remedy`: what would permit one."""
 
     a: Side
     b: Side
@@ -64,13 +66,13 @@ class Design(NamedTuple):
 
     @property
     def pairs(self) -> bool:
-        """Whether launches are judged two by two."""
+        """Whether launches are judged in pairs."""
         return self.unit == "pair"
 
 
 def session_of(launch: Launch) -> str | None:
-    """The session that made a launch. A launch that `imb` did not make, as of a log, is a session by itself if its date is known; None
-    where nothing is known."""
+    """The session of a launch. A launch from elsewhere, such as a log, is a session by itself if its date is
+    known. None if neither is known."""
     session = launch.facts.get("session")
     if isinstance(session, str):
         return session
@@ -78,30 +80,32 @@ def session_of(launch: Launch) -> str | None:
 
 
 def date_of(launch: Launch) -> str | None:
-    """When a launch began, by its records or its launcher."""
+    """When a launch began, from its records or its launcher, or None if it is unknown."""
     started = launch.facts.get("started")
     return launch.run.date or (started if isinstance(started, str) else None)
 
 
 def start_time(launch: Launch) -> datetime | None:
-    """When a launch began, without a time zone: logs have local time, records UTC. That is exact enough for the order of sessions."""
+    """When a launch began, without a time zone, or None if it is unknown. Logs have local time, records UTC;
+    this is exact enough for the order of sessions."""
     with suppress(ValueError):
         return datetime.fromisoformat(date_of(launch) or "").replace(tzinfo=None)
     return None
 
 
 def known_sessions(side: Side) -> list[str]:
-    """Known sessions of a side, each once."""
+    """The distinct known sessions of a side."""
     return list(dict.fromkeys(filter(None, map(session_of, side.launches))))
 
 
 def separate_sessions(side: Side) -> list[str]:
-    """Known sessions of a side, each once; of those that count as one, only the first."""
+    """The distinct known sessions of a side; of sessions that count as one, only the first."""
     return list(dict.fromkeys(filter(None, counted_sessions(side))))
 
 
 def counted_sessions(side: Side) -> list[str | None]:
-    """Of each launch, the session that it counts for: the first one of those that began within APART."""
+    """For each launch, the session that it counts for: the first of the sessions that began within APART.
+    None if its session is unknown."""
     times: dict[str, datetime] = {}
     for launch in side.launches:
         if (session := session_of(launch)) and (when := start_time(launch)):
@@ -112,8 +116,9 @@ def counted_sessions(side: Side) -> list[str | None]:
 
 
 def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
-    """Of each session, by the time of its first launch, the session that it counts for. A session that begins less than APART after the
-    first launch of one that counts belongs to that one; else it counts itself. Later launches do not move this limit."""
+    """For each session, the session that it counts for. `times`: when each session's first launch began. A
+    session that begins less than APART after a session that counts belongs to it; otherwise it counts itself.
+    Later sessions do not move this limit."""
     firsts: dict[str, str] = {}
     first = None
     for session in sorted(times, key=lambda name: times[name]):
@@ -124,18 +129,20 @@ def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
 
 
 def fewest_pairs(a: Side, b: Side) -> int:
-    """Pairs of one cell from which on launches are judged two by two."""
+    """The number of pairs of one cell from which launches are judged in pairs."""
     return FEWEST if are_interleaved(a, b) or share_launches(a, b) else FEWEST_PAIRS
 
 
 def share_launches(a: Side, b: Side) -> bool:
-    """Whether the sides are two variants of -alternate in the same launches, whose samples alternate: each launch is a pair."""
+    """Whether the sides are two variants of -alternate in the same launches. Their samples alternate, so each
+    launch is a pair."""
     labels = {launch.name: launch.run.variants for launch in a.launches if launch.run.variants}
     return any(labels.get(launch.name, launch.run.variants) != launch.run.variants for launch in b.launches)
 
 
 def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
-    """How these sides are to be judged. `assume_one_session`: the user states that all launches are of one session."""
+    """How to judge these sides. `assume_one_session`: the user states that all launches belong to one
+    session."""
     if paired := _paired(a, b):
         return paired
     if assume_one_session:
@@ -210,7 +217,7 @@ def _numbers(side: Side) -> list[int]:
 
 
 def _paired(a: Side, b: Side) -> Design | None:
-    """The pairs of both sides, in the order of A; None where there are too few."""
+    """The design with the pairs of both sides, in the order of A, or None if there are too few pairs."""
     places = (_launches(a), _launches(b)) if share_launches(a, b) else (_places(a), _places(b))
     common = [place for place in places[0] if place in places[1]]
     if max(Counter(place.cell for place in common).values(), default=0) < fewest_pairs(a, b):
@@ -224,7 +231,7 @@ def _paired(a: Side, b: Side) -> Design | None:
 
 
 def _launches(side: Side) -> dict[LaunchPlace, Launch]:
-    """Launches with rows, each at a place of its own."""
+    """Launches with rows, each at its own place."""
     return {LaunchPlace(launch.name, 0, _cell_of(launch)): launch for launch in side.launches if launch.rows}
 
 
@@ -234,7 +241,7 @@ def _cell_of(launch: Launch) -> Hashable:
 
 
 def _places(side: Side) -> dict[LaunchPlace, Launch]:
-    """Launches with rows by place; without those of a place that has several."""
+    """Launches with rows, by place. Places with several launches are left out."""
     by_place: dict[LaunchPlace, list[Launch]] = {}
     parts = are_interleaved(side)
     for launch in side.launches:
@@ -251,7 +258,7 @@ def _lost(
     places: tuple[dict[LaunchPlace, Launch], dict[LaunchPlace, Launch]],
     common: Sequence[LaunchPlace],
 ) -> Iterable[str]:
-    """What is not judged because its partner is missing."""
+    """Yield notes on launches that are not judged because their partner is missing."""
     shared = {place.session for place in common}
     alone = [
         (side, place)

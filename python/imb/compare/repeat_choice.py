@@ -1,8 +1,9 @@
-"""Which launches of a session are measured again, because they were outside the dominant state of the machine. Pure.
+"""Choice of launches to repeat because they were outside the dominant state of the machine. Pure.
 
-By their probes alone: no figure of a benchmark is read, and no variant is known here. Launches of all variants that share their
-surroundings define the dominant state together (imb.compare.dominant_state). So where nothing differs between variants, each is measured again
-with the same probability, and a test between them keeps its level. docs/evidence/validation.md has the rates.
+Only probes decide. The choice reads no benchmark result and knows no variant: launches of all variants with
+the same surroundings define the dominant state together (imb.compare.dominant_state). So if variants do not
+differ, each is repeated with the same probability, and a test between them keeps its error rate.
+docs/evidence/validation.md has the rates.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from imb.model.observations import Launch
 
 
 def choose_repeats(batches: Sequence[Sequence[Launch]], launches: Sequence[Launch], most: int) -> list[int]:
-    """Indices of the first `batches` that have a launch outside the dominant state, which all `launches` define; up to `most` launches
-    together. A batch is what ran at the same time; it is measured again as a whole."""
+    """Indices of the first `batches` that contain a launch outside the dominant state, with at most `most`
+    launches in total. All `launches` define that state. The launches of a batch ran at the same time, so a
+    batch is repeated as a whole."""
     outside = {each.launch for each in launches_outside_dominant_state(launches)}
     chosen: list[int] = []
     for at, batch in enumerate(batches):

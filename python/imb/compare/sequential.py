@@ -1,9 +1,10 @@
 """Repeated looks at a comparison whose launches stop when it is decided. Pure.
 
-Looking after every round and stopping at the first verdict gives more false verdicts than one look at the end. So each
-look is an ordinary comparison at a share of the error rates, and the shares of all looks add up to 1 (alpha spending:
-Lan and DeMets, Biometrika 70 (1983) 659; between looks Bonferroni's inequality). Whatever a comparison guarantees
-at its error rates, all looks together guarantee. docs/evidence/verdicts.md explains the choice of this method.
+Looking after every round and stopping at the first verdict gives more false verdicts than one look at the
+end. So each look is an ordinary comparison at a share of the error rates, and the shares of all looks add up
+to 1 (alpha spending: Lan and DeMets, Biometrika 70 (1983) 659; between looks Bonferroni's inequality). All
+looks together then keep the error rates of one comparison. docs/evidence/verdicts.md explains the choice of
+this method.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ METHOD = "alpha spending, shares 1/round"
 
 
 class Looks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a comparison reports about repeated looks: `looks` were possible up to `rounds`, of at most `most`; the last one
-    had this `share` of the error rates. `stopped`: why no more was launched, where that is known."""
+    """The repeated looks of a comparison. The launches have `rounds` of at most `most` rounds, and so
+    permitted `looks` looks, the first after round `first`. The last look had this `share` of the error rates.
+    `stopped`: why launching stopped, or None if it is unknown."""
 
     method: str = METHOD
     rounds: int
@@ -36,22 +38,24 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str | None = None
 
     def shares(self) -> Iterator[tuple[int, float]]:
-        """Of every look up to this one, the round and its share; before the first look this round and 0."""
+        """Yield the round and the share of each look up to this one; before the first look, only this round
+        and 0."""
         design = SequentialDesign(self.first, self.most)
         for rounds in range(min(self.first, self.rounds), self.rounds + 1):
             yield rounds, design.share(rounds)
 
     @property
     def planning(self) -> float:
-        """The share for which power is computed: before the first look that of the first."""
+        """The share at which power is computed: the share of this look, or of the first look before it."""
         return self.share or SequentialDesign(self.first, self.most).share(self.first) or 1.0
 
 
 def plan_looks(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
-    """The sides with the launches of the last look, the looks (None: the number of launches was fixed), and sentences about launches that
-    the last look does not have.
+    """The sides with only the launches of the last look, the looks (None if the number of launches was
+    fixed), and notes on launches outside the last look.
 
-    A round counts when both sides have it: judging half a round would be a look that no share was set aside for.
+    A round counts if both sides have it. Judging half a round would be a look without a share of the error
+    rates.
     """
     if not any(design_of(launch.facts) for launch in chain(a.launches, b.launches)):
         return a, b, None, []
@@ -91,7 +95,7 @@ def plan_looks(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
 
 
 def _place(launch: Launch) -> tuple[object, int, object] | None:
-    """Session, round and what is measured; None for a launch without these facts."""
+    """Session, round and experiment of a launch, or None without these facts."""
     session, turn = launch.facts.get("session"), launch.facts.get("turn")
     if design_of(launch.facts) is None or not isinstance(turn, int):
         return None

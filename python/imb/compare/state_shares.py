@@ -1,7 +1,8 @@
-"""In how many launches the machine was in its fast state, on both sides. Pure.
+"""Shares of launches in which the machine was in its fast state, on both sides. Pure.
 
-Figures of launches in passes are those of the fastest state, and a mean of launches in two states has a wide interval. So neither shows
-that B is in the slow state more often. Fisher's exact test does (J. R. Stat. Soc. 85 (1922) 87).
+Launches in passes report the fastest state, so their results do not show whether B is in the slow state more
+often. A mean over launches in two states has an interval too wide to show it. Fisher's exact test does (J. R.
+Stat. Soc. 85 (1922) 87).
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from imb.model.observations import Launch, Side
 from imb.model.repeats import is_repeat
 from imb.stats.arrays import Values
 
-PART = 0.1  # of the error rate of all bands and rows
+PART = 0.1  # this test's part of the error rate of the comparison
 UNLIKE = 0.2  # p-value up to which shares are not called the same
-CLEAR = 5.0  # standard deviations within groups between two groups of launches, where there are no probes
+CLEAR = 5.0  # least gap between two groups of launches without probes, in standard deviations within groups
 
 
 class StateShares(msgspec.Struct, frozen=True, kw_only=True):
-    """Launches in the fast state, of those whose state is known. A launch in passes is where most of its samples were; another one
-    where its figures lie, if launches form two groups. `p`: of equal shares, by Fisher's test. `verdict` is part of that of the
-    whole; inconclusive: shares differ, but not clearly enough among so many tests."""
+    """Numbers of launches in the fast state (`fast_a`, `fast_b`) among the launches with a known state
+    (`launches_a`, `launches_b`). A launch in passes is in the state of most of its samples. A classic launch
+    is in the state of its group, if launches form two groups. `p`: p-value of equal shares, by Fisher's test.
+    `verdict` enters the verdict on the comparison; it is inconclusive if shares seem to differ, but not
+    clearly enough among so many tests."""
 
     fast_a: int
     launches_a: int
@@ -51,7 +54,9 @@ class StateShares(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def state_shares(a: Side, b: Side, logs: tuple[Values, Values], level: float) -> StateShares | None:
-    """None where launches are in one state. `logs`: speeds by launch and row. `level`: up to which shares differ."""
+    """Compare the shares of launches in the fast state, or return None if launches are in one state. `logs`:
+    logarithms of speed, shape (launches, rows), of both sides. `level`: shares differ if their p-value is at
+    most this."""
     is_fast = _split_by_probes(a, b) or _split_by_levels(*logs)
     if is_fast is None:
         return None
@@ -72,14 +77,16 @@ def state_shares(a: Side, b: Side, logs: tuple[Values, Values], level: float) ->
 
 
 def fisher(fast_a: int, all_a: int, fast_b: int, all_b: int) -> float:
-    """Two-sided: of all tables with these sums, the probability of those that are at most as likely as this one."""
+    """Two-sided p-value of Fisher's exact test: the probability of all tables with these sums that are at
+    most as likely as this one."""
     fast, whole = fast_a + fast_b, all_a + all_b
     ways = [math.comb(all_a, k) * math.comb(all_b, fast - k) for k in range(fast + 1)]
     return sum(way for way in ways if way <= ways[fast_a]) / math.comb(whole, fast)
 
 
 def _split_by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
-    """By the samples of launches in passes, on the ranks that most launches have; None without probes."""
+    """For each side, whether each launch in passes is in the fast state, on the ranks that most launches
+    have; None without probes. The samples of the launch decide."""
     by_ranks: dict[Ranks, list[tuple[int, float, bool]]] = {}
     for number, side in enumerate((a, b)):
         for launch in planned_launches(side):
@@ -95,8 +102,8 @@ def _split_by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
 
 
 def planned_launches(side: Side) -> list[Launch]:
-    """What was launched first in each place: repeats would hide that a side is in the slow state more often, and their number depends
-    on it."""
+    """The launches of a side as planned, without repeats: repeats would hide that a side is in the slow state
+    more often."""
     return [*side.replaced, *(launch for launch in side.launches if not is_repeat(launch))]
 
 
@@ -115,8 +122,9 @@ def _mostly_fastest(launch: Launch, ranks: Ranks) -> bool:
 
 
 def _split_by_levels(a: Values, b: Values) -> tuple[list[bool], list[bool]] | None:
-    """By the level of each launch over its rows, where these form two groups and a side has launches of both: a difference between
-    whole sides is not one between states."""
+    """For each side, whether each launch is in the fast state, by its level over its rows. None unless levels
+    form two groups and a side has launches in both: a difference between whole sides is not a difference
+    between states."""
     levels = levels_of_launches(np.vstack([a, b]))
     finite = np.isfinite(levels)
     ordered = np.sort(levels[finite])

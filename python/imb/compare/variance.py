@@ -1,11 +1,12 @@
-"""Variance components of the figures of a sample set: two for each row. Pure.
+"""Variance components of the times of a sample set: two for each row. Pure.
 
-Figures are logarithms, parts are standard deviations: 0.05 is about 5 %.
+Times are logarithms, components are standard deviations: 0.05 is about 5 %.
 
 within    the error of a launch's median, from its 95 % interval
-launches  what differs between launches beyond `within`; those outside the dominant state of their machine are left out
+launches  the spread between launches beyond `within`, without launches outside the dominant state of their machine
 
-docs/evidence/verdicts.md, "Variance components", has the estimates and how often the largest component is wrong.
+docs/evidence/verdicts.md, "Variance components", describes the estimates and how often the largest component
+is wrong.
 """
 
 from __future__ import annotations
@@ -34,14 +35,16 @@ from imb.stats.shift import LEAST_SPREAD
 Name: TypeAlias = Literal["within", "launches"]
 NAMES: tuple[Name, ...] = ("within", "launches")
 
-CONFIDENCE = 0.90  # of the interval of the launches' part, by which its lead is judged
-TARGET = 0.05  # the precision for which a number of launches is recommended
+CONFIDENCE = 0.90  # of the interval of `launches`; the interval decides whether a component certainly leads
+TARGET = 0.05  # the relative precision for which a number of launches is recommended
 
 
 class RowParts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one row: `seconds`, the median over the `launches` that saw the dominant state, and `bytes_per_second` at that time,
-    None where the table has no rate; `half_width` of a launch's 95 % interval, as a share, the median over launches; the
-    components, None where they are unknown. `total`: standard deviation between launches, within and launches together."""
+    """The variance components of one row. `launches`: number of launches that saw the dominant state;
+    `seconds`: their median time; `bytes_per_second`: the rate at that time, or None if the table has no rate.
+    `half_width`: half of a launch's 95 % interval, relative, median over launches. `within`, `between`: the
+    components, or None if unknown. `total`: standard deviation between launches, which includes both
+    components."""
 
     key: Key
     launches: int
@@ -53,17 +56,18 @@ class RowParts(msgspec.Struct, frozen=True, kw_only=True):
     total: float | None
 
     def part(self, name: Name) -> float | None:
-        """By name."""
+        """A component by name."""
         return {"within": self.within, "launches": self.between}[name]
 
     @property
     def precision(self) -> float | None:
-        """Half of the 95 % interval of the mean over the launches, as a share: of the time, and of the rate."""
+        """Half of the 95 % interval of the mean over launches, relative to the time (and to the rate)."""
         return _half_width_of_mean(self.total, self.launches)
 
 
 class VarianceComponent(msgspec.Struct, frozen=True, kw_only=True):
-    """A component over the rows that have it: the median, and the worst row. `low`, `high`: the interval of the launches' part, with CONFIDENCE."""
+    """A component over all rows that have it: the median, the worst row and its value. `low`, `high`: the
+    interval of `launches`, with CONFIDENCE; both are `typical` for `within`."""
 
     name: Name
     typical: float
@@ -74,11 +78,15 @@ class VarianceComponent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variance(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a side. `parts` has those that are known, the largest first. `certain`: the lead of the largest is more than so few
-    launches bring about by chance. `launches` of a row in the median; `all_launches` of the side; `half_width`: of a launch's
-    95 % interval, median over rows; `total`: standard deviation between launches, median over rows. `mixed`: figures, of a row and a
-    launch, that are of samples in several states, as too few saw the fastest. `unusual`: launches outside the dominant state. Neither are in `between`,
-    but launches of which none saw the dominant state are compared with each other."""
+    """The variance components of a side. `parts` has the known components, the largest first. `certain`: the
+    lead of the largest is more than chance with so few launches. `launches`: launches of the median row;
+    `all_launches`: launches of the side. `half_width`: half of a launch's 95 % interval, median over rows;
+    `total`: standard deviation between launches, median over rows.
+
+    `mixed`: number of values (row and launch) that mix several states because too few samples saw the
+    fastest. `unusual`: launches outside the dominant state. Both are left out of `between`; but on ranks
+    where no launch saw the dominant state, launches are compared with each other.
+    """
 
     in_passes: bool
     launches: int
@@ -93,20 +101,22 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def dominates(self) -> VarianceComponent | None:
-        """The largest part; None where no part is known, or none differs from nothing."""
+        """The largest component, or None if no component is known or none is above LEAST_SPREAD."""
         return self.parts[0] if self.parts and self.parts[0].typical > LEAST_SPREAD else None
 
     def part(self, name: Name) -> VarianceComponent | None:
-        """By name; None where it is not known."""
+        """A component by name, or None if it is unknown."""
         return next((part for part in self.parts if part.name == name), None)
 
     def precision(self, launches: int | None = None) -> float | None:
-        """Half of the 95 % interval of the mean over so many launches (None: as many as there are), as a share."""
+        """Half of the 95 % interval of the mean over `launches` launches, relative. The default is as many as
+        the side has."""
         count = self.launches if launches is None else launches
         return _half_width_of_mean(self.total, count)
 
     def needed(self, target: float = TARGET, most: int = 10_000) -> int | None:
-        """Launches whose mean has a 95 % interval within +-`target`; None where more than `most` are, or nothing is known."""
+        """Number of launches whose mean has a 95 % interval within ±`target`, or None if more than `most` are
+        needed or the spread is unknown."""
         if self.total is None:
             return None
         counts = np.arange(2, most + 1)
@@ -116,7 +126,8 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _half_width_of_mean(deviation: float | None, count: int) -> float | None:
-    """Of the 95 % interval of the mean of so many launches with this standard deviation, by Student's t."""
+    """Half of the 95 % interval of the mean of `count` launches with this standard deviation, relative, by
+    Student's t. None if the deviation is unknown or there are fewer than two launches."""
     if deviation is None or count < 2:
         return None
     reach = float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count)
@@ -156,7 +167,8 @@ def parts_of(
 
 
 def _left_out(launches: Sequence[Launch], away: Sequence[UnusualLaunch]) -> set[tuple[str, Ranks]]:
-    """Launches that are not compared with the others: those outside the dominant state, if others reached it."""
+    """Launches that are not compared with the others, with their ranks: those outside the dominant state, if
+    other launches reached it."""
     left_out = {(each.launch, each.ranks) for each in away}
     reached = {
         ranks
@@ -168,9 +180,9 @@ def _left_out(launches: Sequence[Launch], away: Sequence[UnusualLaunch]) -> set[
 
 
 def spread_of(values: Values) -> float:
-    """Standard deviation of one figure, without bias in the median; NaN of fewer than two.
+    """Standard deviation of one launch's value, median-unbiased; NaN for fewer than two values.
 
-    Launches of two kinds are seen, which the median absolute deviation would ignore.
+    Unlike the median absolute deviation, it shows launches of two kinds.
     """
     count = len(values)
     return (
@@ -192,7 +204,8 @@ Figures: TypeAlias = dict[str, tuple[float, float | None]]
 def _figures(
     keys: Sequence[Key], launches: Sequence[Launch], left_out: set[tuple[str, Ranks]]
 ) -> dict[Key, Figures]:
-    """By row and launch, of those that can be compared: logarithm of the time, and its standard error where it is known."""
+    """By row and launch, of launches that can be compared: the logarithm of the time, and its standard error
+    or None."""
     return {
         key: {
             launch.name: figure
@@ -206,7 +219,8 @@ def _figures(
 
 
 def _figure(row: Result) -> tuple[float, float | None] | None:
-    """The figure of a row in the fastest state that its launch saw."""
+    """The logarithm of a row's time and its standard error, or None unless the row reports the fastest state
+    of its launch."""
     time = _time(row)
     return (math.log(time), _error(row)) if time and _is_of_one_state(row) else None
 
@@ -235,7 +249,7 @@ def _row(key: Key, launches: Sequence[Launch], figures: Figures) -> RowParts:
 
 
 def _time(row: Result) -> float | None:
-    """Seconds, above 0; in passes the time that the interval is of."""
+    """Seconds, above 0, or None; in passes, the time that the 95 % interval covers."""
     if row.passes:
         time = row.completion_seconds if row.time_overlapped_seconds is None else row.time_overlapped_seconds
     else:
@@ -244,12 +258,14 @@ def _time(row: Result) -> float | None:
 
 
 def _is_of_one_state(row: Result) -> bool:
-    """Whether the figures of a row are those of one state. If too few samples saw the fastest state, they are of all samples."""
+    """Whether a row reports a single state. If too few samples saw the fastest state, the row reports all
+    samples."""
     return row.passes is None or row.passes.reference_state
 
 
 def _error(row: Result) -> float | None:
-    """Standard error of the logarithm of the row's median, by its 95 % interval (src/result/interval.h)."""
+    """Standard error of the logarithm of the row's median, from its 95 % interval (src/result/interval.h), or
+    None if unknown."""
     passes = row.passes
     if passes is None:
         return None
@@ -265,10 +281,12 @@ def _error(row: Result) -> float | None:
 
 
 def independent_rows(logs: Sequence[Mapping[str, float]], names: Sequence[str]) -> float:
-    """The number of independent rows, 1 at least, that are as much evidence about the spread of launches as these rows.
+    """The number of independent rows, at least 1, that are as much evidence about the spread of launches as
+    these rows.
 
-    What a launch does to all rows alike counts once, however many rows there are. The ratio of the variance of a row to that
-    of the mean over rows measures it. Few launches are weak evidence about the latter variance, so its upper 95 % limit is used.
+    An effect of a launch on all its rows counts once, however many rows there are. The ratio of two variances
+    measures it: of a row, and of the mean over rows. Few launches are weak evidence about the second
+    variance, so its upper 95 % limit is used. `logs`: by row and launch name.
     """
     values = np.array([[row.get(name, math.nan) for name in names] for row in logs]).reshape(-1, len(names))
     values = values[np.isfinite(values).sum(axis=1) >= 2]
@@ -299,7 +317,7 @@ def _part(name: Name, rows: Sequence[RowParts], degrees: float) -> VarianceCompo
 
 
 def _interval(rows: Sequence[RowParts], typical: float, degrees: float) -> tuple[float, float]:
-    """Of the launches' part, by chi-square with these degrees of freedom."""
+    """The interval of the `launches` component, by chi-square with these degrees of freedom."""
     if degrees < 1:
         return 0.0, math.inf
     total = known_median([row.total for row in rows]) or 0.0

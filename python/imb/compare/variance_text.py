@@ -1,4 +1,4 @@
-"""The largest part of variance, in sentences. Pure."""
+"""Sentences about the largest variance component. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DOMINATES: dict[Name, str] = {
     "launches": "the spread between launches dominates",
 }
 FEW_LAUNCHES = 3
-MANY = 1000  # launches; above it no number is printed
+MANY = 1000  # largest number of launches that is recommended in figures
 UNKNOWN: dict[Name, str] = {
     "within": "too few samples for an interval",
     "launches": "no row has two launches that can be compared",
@@ -26,12 +26,13 @@ UNKNOWN: dict[Name, str] = {
 
 
 def deviation_percent(deviation: float) -> str:
-    """A standard deviation of logarithms as `0.42 %`, `4.2 %` or `42 %`."""
+    """A standard deviation of logarithms as a percentage: `0.42 %`, `4.2 %` or `42 %`."""
     return spread_percent(math.expm1(min(deviation, LARGEST_LOG)))
 
 
 def verdict(variance: Variance, *, figures: bool = True) -> str | None:
-    """Which part is the largest, with the figures of all; None if nothing was measured, or one classic launch."""
+    """Which component is the largest, with the values of all; None if no component is known, unless launches
+    in passes have rows."""
     if not variance.parts and not (variance.in_passes and variance.rows):
         return None
     first = variance.dominates
@@ -49,7 +50,7 @@ def verdict(variance: Variance, *, figures: bool = True) -> str | None:
 
 
 def unknown_parts(variance: Variance) -> dict[Name, str]:
-    """Components that are not known, and why."""
+    """The unknown components, and why each is unknown."""
     return {
         name: "one launch" if name == "launches" and variance.all_launches < 2 else UNKNOWN[name]
         for name in NAMES
@@ -58,7 +59,7 @@ def unknown_parts(variance: Variance) -> dict[Name, str]:
 
 
 def plus_minus(value: float) -> str:
-    """Half of an interval, a share: `±4.2 %`; `n/a` where it is not known well enough to be one."""
+    """Half of an interval, relative, as `±4.2 %`, or `n/a` if it is unknown or too wide."""
     return f"±{spread_percent(value)}" if known_width(value) else NOT_KNOWN
 
 
@@ -72,14 +73,15 @@ def _figure(part: VarianceComponent, variance: Variance) -> str:
 
 
 def limits(part: VarianceComponent) -> str:
-    """` (90 % interval 4.0 % to 12 %)`, of the launches' part."""
+    """` (90 % interval 4.0 % to 12 %)` of the component `launches`; empty if there is no interval or it is
+    too wide."""
     if part.low == part.high or math.isinf(part.high) or math.expm1(part.low) > MOST_SPREAD:
         return ""
     return f" ({percent_text(CONFIDENCE, 0)} interval {deviation_percent(part.low)} to {deviation_percent(part.high)})"
 
 
 def advice(variance: Variance) -> str | None:
-    """What would narrow the largest part; None if that is unknown, or launches suffice for TARGET."""
+    """What would reduce the largest component, or None if it is unknown or launches suffice for TARGET."""
     first = variance.dominates
     if first is None:
         return None
@@ -93,7 +95,7 @@ def advice(variance: Variance) -> str | None:
 
 
 def notes(variance: Variance) -> list[str]:
-    """Notes: launches outside the dominant state, unknown components."""
+    """Notes on launches outside the dominant state and on unknown components."""
     sentences = sentences_of(variance.unusual)
     lacking = unknown_parts(variance)
     if variance.in_passes and "within" in lacking:

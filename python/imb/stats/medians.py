@@ -1,4 +1,4 @@
-"""Medians, percentiles, means of groups, and values by index. NumPy's, where it has them; NaN is a value that is not known."""
+"""Medians, percentiles, means of groups, and values by index. NaN is an unknown value."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ import numpy.typing as npt
 
 from imb.stats.arrays import Indices, Values
 
-TO_DEVIATION = 1.4826  # median absolute deviation to standard deviation, of normal figures
-EFFICIENCY = 0.37  # of the median absolute deviation: it is as certain as the standard deviation of so large a share of the figures
-_SPARSE = 32  # where there are more possible keys for each key, keys are sorted
+TO_DEVIATION = 1.4826  # standard deviation divided by median absolute deviation, for normal values
+EFFICIENCY = (
+    0.37  # the median absolute deviation is as certain as the standard deviation of this share of the values
+)
+_SPARSE = 32  # with more possible keys per key than this, keys are sorted
 
 
 def median(values: Values, nothing: float = float("nan")) -> float:
-    """The median of finite values; `nothing` where there are none."""
+    """The median of finite values, or `nothing` if there are none."""
     return float(np.median(values)) if len(values) else nothing
 
 
 def known_median(values: Iterable[float | None]) -> float | None:
-    """The median of those that are not None; None where there are none."""
+    """The median of the values that are not None, or None if there are none."""
     present = [value for value in values if value is not None]
     return float(np.median(present)) if present else None
 
 
 def robust_deviation(away: Values) -> float:
-    """Standard deviation of figures around 0, by the median of their absolute values, which outliers do not change."""
+    """Standard deviation around 0, estimated by the median of absolute values, which few outliers do not
+    change."""
     return TO_DEVIATION * median(np.abs(away))
 
 
 def nanmedian(values: Values, axis: int = 0) -> Values:
-    """The median of what is known; NaN where nothing is. np.nanmedian takes ten times as long, and warns where nothing is known."""
+    """The median of known values along an axis; NaN if none is known. np.nanmedian takes ten times as long,
+    and warns if no value is known."""
     if not values.shape[axis]:
         return np.full(np.delete(values.shape, axis), np.nan)
     unknown = np.isnan(values)
@@ -49,8 +53,8 @@ def nanmedian(values: Values, axis: int = 0) -> Values:
 
 
 def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
-    """Percentiles over the last axis, as a rule that of launches: from shape (rows, launches) to shape (len(at), rows). NaN is
-    a launch without a value; a row without any has NaN."""
+    """Percentiles over the last axis, usually launches: from shape (rows, launches) to shape (len(at), rows).
+    NaN is a launch without a value; a row without any value has NaN."""
     quantiles = np.full((len(at), *values.shape[:-1]), np.nan)
     has_values = ~np.isnan(values).all(axis=-1)
     if has_values.any():
@@ -59,7 +63,7 @@ def percentiles(values: Values, at: Sequence[float] = (10, 50, 90)) -> Values:
 
 
 def membership(groups: Sequence[Sequence[int]], columns: int) -> Values:
-    """Shape (columns, groups): 1 where the column is in the group."""
+    """Shape (columns, groups): 1 if the column is in the group, else 0."""
     belongs = np.zeros((columns, len(groups)))
     for number, group in enumerate(groups):
         belongs[group, number] = 1.0
@@ -67,7 +71,8 @@ def membership(groups: Sequence[Sequence[int]], columns: int) -> Values:
 
 
 def group_means(values: Values, belongs: Values) -> Values:
-    """For each row of `values` the mean over the known columns of each group, shape (rows, groups); NaN where none is known."""
+    """For each row of `values`, the mean over the known columns of each group: shape (rows, groups), NaN if
+    no column is known."""
     finite = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         means: Values = (np.where(finite, values, 0.0) @ belongs) / (finite @ belongs)
@@ -75,7 +80,7 @@ def group_means(values: Values, belongs: Values) -> Values:
 
 
 def number_keys(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
-    """The distinct keys, ascending, and for each key its index among them; all keys are in [0, size)."""
+    """The distinct keys in ascending order, and each key's index among them. All keys are in [0, size)."""
     if size > _SPARSE * len(keys):
         each, at = np.unique(keys, return_inverse=True)
         return each, np.reshape(at, -1)
@@ -88,7 +93,8 @@ def number_keys(keys: npt.NDArray[Any], size: int) -> tuple[Indices, Indices]:
 
 
 def group_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, Indices]:
-    """Values of index 0 in their order, then those of 1, up to `count` - 1; and where each begins, with the end of the last."""
+    """Values sorted by their index `at`, in [0, count); values of one index keep their order. Also returns
+    where each index begins, shape (count + 1,); the last item is the end."""
     from scipy.sparse import coo_array
 
     # SciPy sorts by counting here, and keeps the order within a row.
@@ -97,7 +103,8 @@ def group_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Va
 
 
 def table_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Values, Indices]:
-    """A column for each index in [0, count), with its values in their order, NaN where it has fewer than others; and how many it has."""
+    """A table of shape (largest number of values, count): column i has the values of index i in their order,
+    then NaN. Also returns the number of values of each index, shape (count,)."""
     ordered, first = group_by_index(at, count, values)
     counts = np.diff(first)
     most = int(counts.max(initial=0))
@@ -109,7 +116,7 @@ def table_by_index(at: npt.NDArray[Any], count: int, values: Values) -> tuple[Va
 
 
 def middles(at: npt.NDArray[Any], count: int, values: Values) -> Values:
-    """Median of the values of each index, NaN where there is none."""
+    """The median of the values of each index, shape (count,); NaN for an index without values."""
     table, counts = table_by_index(at, count, values)
     middle = np.full(count, np.nan)
     filled = np.flatnonzero(counts)

@@ -1,20 +1,25 @@
 """Many bands and rows at once: p-values and intervals that hold for all of them together. Pure.
 
-Rows of a launch depend on each other: a launch that is slow is slow in most of its rows. Bands and rows are one family. Two methods
-bound the probability of *any* false difference in it:
+Rows of a launch depend on each other: a slow launch is slow in most of its rows. Bands and rows are one
+family. Two methods bound the probability of *any* false difference in it:
 
-- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down): launches are
-  exchanged between the sides (of pairs: within each pair), all rows of a launch together, and the largest statistic of all bands and
-  rows is recorded. The band or row with the largest observed statistic differs if that is among the largest recorded ones; the next
-  is compared with the largest statistics of those left, and so on. Valid where launches are exchangeable, so not for bands and rows whose spreads differ between the sides.
-- **Holm**, Scand. J. Stat. 6 (1979) 65, on Welch's or Student's p-values: for these, and where launches permit too few
-  permutations. Bands have most of the weight: they are fewer, and a change of many lengths is found in them first.
+- **Permutation of max-T** (Westfall and Young, Resampling-Based Multiple Testing, 1993; step down). Launches
+  are exchanged between the sides (pairs: within each pair), all rows of a launch together, and the largest
+  statistic of all bands and rows is recorded. The band or row with the largest observed statistic differs if
+  this statistic is among the largest recorded ones. The next is compared with the largest statistics of the
+  remaining ones, and so on. This is valid only if launches are exchangeable, so not for bands and rows whose
+  spreads differ between the sides.
+- **Holm**, Scand. J. Stat. 6 (1979) 65, on Welch's or Student's p-values. It judges bands and rows whose
+  spreads differ, and everything if launches permit too few permutations. Bands have most of the weight: they
+  are fewer, and a change over many message sizes shows in them first.
 
-Intervals are those of the first step: later steps show that there is a difference, not how large it is.
+Intervals come from the first step only: later steps show that there is a difference, not how large it is.
 
-Statistics of different degrees of freedom are compared as normal scores (Wallace, Ann. Math. Stat. 30 (1959) 1121).
+Statistics with different degrees of freedom are compared as normal scores (Wallace, Ann. Math. Stat. 30
+(1959) 1121).
 
-Neither SciPy (`permutation_test` has one statistic) nor statsmodels (`multipletests` has no max-T) has the first one.
+SciPy and statsmodels lack max-T: `permutation_test` has one statistic, and `multipletests` has no
+permutation.
 """
 
 from __future__ import annotations
@@ -31,21 +36,23 @@ from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
 from imb.stats.shift import LEAST_SPREAD, Shift, errors_of, errors_of_pairs, moments, pooled_variance
 
-EVERY = 4096  # where there are at most so many permutations, all are taken, else DRAWN at random
+EVERY = 4096  # if there are at most this many permutations, all are used; else DRAWN random ones
 DRAWN = 2000
-LEAST = 2  # permutations that a level must have: the largest alone makes an interval that misses too often
-LEAST_DRAWN = 5  # of those drawn, since which are drawn is chance
-UNEQUAL = 0.01  # level of the test whether the spreads of a column differ
-UNEQUAL_IN_THE_MIDDLE = 0.1  # and of the middle column, which shows more, as rows of a launch are alike
-_CHUNK = 256  # permutations at a time: memory
-_ROUNDING = 1e-9  # share by which a statistic differs when it is summed in another order
+LEAST = 2  # fewest permutations beyond a level: an interval from the largest alone misses too often
+LEAST_DRAWN = 5  # the same for random permutations, whose choice adds chance
+UNEQUAL = 0.01  # level of the test for unequal spreads in a column
+UNEQUAL_IN_THE_MIDDLE = (
+    0.1  # level for the median column, which shows more because rows of a launch are alike
+)
+_CHUNK = 256  # permutations computed at a time, to limit memory
+_ROUNDING = 1e-9  # relative difference of a statistic that is summed in another order
 _MOST = 1e6  # largest score
 
 
 class Family(NamedTuple):
-    """What is judged together at one level: `q`, adjusted p-values; `critical`, how many standard errors the simultaneous
-    interval reaches to each side. Shape (points,); NaN where nothing is known. A later step may find a difference (`q`) where
-    the interval holds 0."""
+    """Columns judged together at one level, shape (columns,): `q`, adjusted p-values; `critical`, half width
+    of the simultaneous interval in standard errors. NaN if unknown. A later step may find a difference (`q`)
+    although the interval contains 0."""
 
     q: Values
     critical: Values
@@ -62,12 +69,13 @@ def family_of(
     *,
     pairs: bool,
 ) -> Family:
-    """a, b: shape (launches, columns), as they were judged; `shift` is their result. `middle`: the least variance of each column
-    (imb.stats.shift.middle_variance). `weights` of the columns, at Holm's method."""
+    """The family of all columns. a, b: shape (launches, columns), as judged; `shift`: their result. `middle`:
+    the least variance of each column (imb.stats.shift.middle_variance). `weights`: weights of the columns in
+    Holm's method. `level`: the error rate of the family."""
     unequal = np.zeros(shift.p.shape, dtype=bool)
     if not pairs:
         unequal, degrees = unequal_spreads(a, b, rounding)
-        # The noisier side alone: Welch's degrees of freedom are too many where its few launches agree by chance.
+        # Use the noisier side alone: Welch's degrees of freedom are too many if its few launches agree by chance.
         shift = shift._replace(degrees=np.where(unequal, degrees, shift.degrees))
     by_holm = _holm_family(shift, weights, level)
     if not np.isfinite(shift.p).any() or not permits(len(a), len(b), level, pairs=pairs):
@@ -80,7 +88,7 @@ def family_of(
 
 
 def holm(p: Values, weights: Values | None = None) -> Values:
-    """Adjusted p-values; NaN stays NaN and does not count as a test."""
+    """Adjusted p-values by Holm's method. NaN stays NaN and does not count as a test."""
     finite = np.isfinite(p)
     weights = np.where(finite, 1.0 if weights is None else weights, 0.0)
     weights = weights / max(float(weights.sum()), 1e-300)
@@ -93,7 +101,7 @@ def holm(p: Values, weights: Values | None = None) -> Values:
 
 
 def _holm_family(shift: Shift, weights: Values, level: float) -> Family:
-    """Holm's method with weights; intervals are Bonferroni's."""
+    """Holm's p-values with weights, and Bonferroni's intervals."""
     finite = np.isfinite(shift.p)
     shares = np.where(finite, weights, np.nan) / max(float(weights[finite].sum()), 1e-300)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -102,10 +110,13 @@ def _holm_family(shift: Shift, weights: Values, level: float) -> Family:
 
 
 def unequal_spreads(a: Values, b: Values, rounding: Values) -> tuple[npt.NDArray[np.bool_], Values]:
-    """For each column, whether launches of A and of B spread differently, by the column's own test or that of the middle column; and the
-    degrees of freedom of the side whose mean is less certain. Brown and Forsythe, J. Am. Stat. Assoc. 69 (1974) 364: Student's test of
-    distances from the median, which one outlier does not decide. Of sides of different sizes it matters only if the smaller one
-    spreads more."""
+    """For each column, whether launches of A and of B have different spreads, by the test of the column or of
+    the median column. Also returns the degrees of freedom of the side whose mean is less certain.
+
+    The test is Brown and Forsythe's, J. Am. Stat. Assoc. 69 (1974) 364: Student's test of distances from the
+    median, which one outlier does not decide. If the sides have different sizes, only a larger spread of the
+    smaller side counts.
+    """
     sizes, least = len(a) - len(b), LEAST_SPREAD**2 + np.square(rounding)
     (count_a, far_a, spread_a), (count_b, far_b, spread_b) = (moments(_distances(side)) for side in (a, b))
     variance_a, variance_b = (np.maximum(moments(side)[2], least) for side in (a, b))
@@ -144,7 +155,7 @@ class Permutations:
         self, shift: Shift, a: Values, b: Values, rounding: Values | float, middle: Values, pairs: bool
     ) -> None:
         """Parameters as in `family_of`."""
-        # They depend on counts alone: the same in all permutations.
+        # Degrees of freedom depend only on counts, which are the same in all permutations.
         self._degrees = shift.count_a - 1 if pairs else shift.count_a + shift.count_b - 2
         self._finite = np.isfinite(shift.p)
         self._middle = middle
@@ -152,13 +163,13 @@ class Permutations:
         self.scores = self._pair_family(a, b, rounding) if pairs else self._launch_family(a, b, rounding)
         self.observed = scores(np.abs(shift.difference / shift.error), self._degrees)
         if self.random:
-            self.scores[0] = self.observed  # it is one of them
+            self.scores[0] = self.observed  # the observed order is also a permutation
 
     def family(self, level: float) -> Family:
         """The family of all columns."""
         columns = np.flatnonzero(self._finite)
         order = columns[np.argsort(-self.observed[columns], kind="stable")]
-        # For each step, the largest of the columns that are left.
+        # For each step, the largest score of the remaining columns.
         largest = np.maximum.accumulate(self.scores[:, order[::-1]], axis=1)[:, ::-1]
         count = len(largest)
         exceeded = (largest >= self.observed[order] * (1 - _ROUNDING)).sum(axis=0)
@@ -171,7 +182,7 @@ class Permutations:
 
     def _pair_family(self, a: Values, b: Values, rounding: Values | float) -> Values:
         difference = b - a
-        # In an order of its own, so that the result does not depend on that of the launches.
+        # Sort the pairs, so that the result does not depend on the order of the launches.
         order = np.argsort(np.abs(_level(difference)), kind="stable")
         difference = difference[order]
         finite = np.isfinite(difference)
@@ -215,7 +226,8 @@ class Permutations:
         return np.vstack(chunks)
 
     def _signs(self, pairs: int) -> Values:
-        """Shape (permutations, pairs); the first pair keeps its sign, since |t| has none."""
+        """Shape (permutations, pairs): the sign of each pair. If all permutations are used, the first pair
+        keeps its sign, because |t| does not depend on it."""
         if 2 ** (pairs - 1) <= EVERY:
             rest = np.array(list(itertools.product((1.0, -1.0), repeat=pairs - 1))).reshape(-1, pairs - 1)
             return np.hstack([np.ones((len(rest), 1)), rest])
@@ -224,7 +236,7 @@ class Permutations:
         return drawn
 
     def _chosen(self, launches: int, smaller: int, *, equal: bool) -> Values:
-        """Shape (permutations, launches): 1 for those of the smaller side."""
+        """Shape (permutations, launches): 1 for the launches of the smaller side."""
         distinct = math.comb(launches, smaller) // (2 if equal else 1)
         if distinct <= EVERY:
             places: npt.NDArray[np.int64] = np.array(list(itertools.combinations(range(launches), smaller)))
@@ -240,14 +252,14 @@ class Permutations:
 
 
 def scores(t: Values, degrees: Values) -> Values:
-    """The normal score of |t|: comparable between degrees of freedom."""
+    """The normal score of |t|, comparable between different degrees of freedom."""
     with np.errstate(divide="ignore", invalid="ignore"):
         normal = (8 * degrees + 1) / (8 * degrees + 3) * np.sqrt(degrees * np.log1p(t**2 / degrees))
     return np.nan_to_num(normal, nan=0.0, posinf=_MOST)
 
 
 def students(score: float, degrees: Values) -> Values:
-    """|t| of a normal score: the inverse of `scores`."""
+    """The |t| of a normal score: the inverse of `scores`."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         of_score = (score * (8 * degrees + 3) / (8 * degrees + 1)) ** 2
         t: Values = np.sqrt(degrees * np.expm1(of_score / degrees))
@@ -255,7 +267,7 @@ def students(score: float, degrees: Values) -> Values:
 
 
 def _level(values: Values) -> Values:
-    """Mean of each launch over the columns that it has."""
+    """Mean of each launch over the columns that it has; 0 if it has none."""
     finite = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         level: Values = np.nan_to_num(np.where(finite, values, 0.0).sum(axis=1) / finite.sum(axis=1))

@@ -1,10 +1,12 @@
 """Inference from few launches about a difference. Pure.
 
-Figures are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is slower by a
-share of each time. docs/evidence/verdicts.md has the reasons for Welch's test instead of one of ranks, with the error rates of both.
+Values are logarithms, so a difference is the logarithm of a ratio: a machine that is slower for a while is
+slower by a share of each time. docs/evidence/verdicts.md explains why Welch's test is used and not a rank
+test, with the error rates of both.
 
-scipy.special and not scipy.stats, whose import takes longer: docs/evidence/verdicts.md, "Libraries", lists what is written here and
-why. Tests compare every function with scipy.stats.
+The module uses scipy.special, because importing scipy.stats takes longer. docs/evidence/verdicts.md,
+"Libraries", lists the functions that are written here, and why. Tests compare every function with
+scipy.stats.
 """
 
 from __future__ import annotations
@@ -19,18 +21,18 @@ from scipy.special import chdtri, nctdtrinc, stdtr, stdtrit
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
 
-# The least difference between two launches that can be resolved: without it equal figures (simulated time) would be
-# differences with certainty.
+# The least spread of launches, as a logarithm. Without it, launches that agree exactly (simulated time) would make any
+# difference certain.
 LEAST_SPREAD = 1e-4
-# Fewest launches a side that can show a difference: one may have been disturbed, and two do not show which.
+# Fewest launches per side that can show a difference: if one of two was disturbed, it is unknown which.
 FEWEST = 3
 PRIOR = 2.0  # the spread of the middle point counts as this many launches
 
 
 class Shift(NamedTuple):
-    """B less A, by point; arrays of shape (points,). `spread` is the standard deviation of one launch around its side's
-    mean, `error` the standard error of the difference, with so many `degrees` of freedom. NaN where the launches do not
-    suffice: all but `difference` with one against one."""
+    """B minus A, by point; arrays of shape (points,). `spread`: standard deviation of one launch around the
+    mean of its side; `error`: standard error of the difference, with `degrees` degrees of freedom. NaN if
+    there are too few launches: with one against one, only `difference` and the counts are known."""
 
     difference: Values
     low: Values
@@ -44,20 +46,20 @@ class Shift(NamedTuple):
 
 
 def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
-    """Mean of B less mean of A with an interval and the p-value of no difference.
+    """Mean of B minus mean of A, with an interval and the p-value of no difference.
 
-    a, b: shape (launches, points), NaN where a launch lacks a point. `rounding`, shape (points,): standard deviation
-    that the figures have because they were rounded when printed.
+    a, b: shape (launches, points), NaN if a launch lacks a point. `rounding`, shape (points,): standard
+    deviation of the values due to printed digits.
 
-    Welch, Biometrika 34 (1947) 28: each side has a spread of its own. One or two launches do not show their
-    spread, so then both sides share one (Student): so a new launch is compared with a baseline of many. With
-    sides of different size the standard error is never less than Student's, which for equal sides is Welch's: three
-    launches that agree by chance give no certainty beside ten that do not.
+    Welch, Biometrika 34 (1947) 28: each side has its own spread. If a side has only one or two launches, its
+    spread is unknown, and both sides share one (Student); so one new launch can be compared with a baseline
+    of many. The standard error is never less than Student's, which for sides of equal size is Welch's: three
+    launches that agree by chance give no certainty against ten that do not.
 
-    Among hundreds of points some have launches that agree by chance, and any difference between those would count. So
-    no point's standard error is taken to be less than that of the middle point times sqrt(2 / (2 + degrees of
-    freedom)): the spread of all points counts as two launches (after Smyth, Stat. Appl. Genet. Mol. Biol. 3
-    (2004) 3, but only ever to widen an interval).
+    Among hundreds of points, launches of some agree by chance, and any difference in these points would
+    count. So the standard error of a point is at least the standard error of the median point times sqrt(2 /
+    (2 + degrees of freedom)): the spread of all points counts as two launches (after Smyth, Stat. Appl.
+    Genet. Mol. Biol. 3 (2004) 3, but it can only widen an interval).
     """
     count_a, mean_a, variance_a = moments(a)
     count_b, mean_b, variance_b = moments(b)
@@ -67,7 +69,8 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
 
 
 def pooled_variance(count_a: Values, variance_a: Values, count_b: Values, variance_b: Values) -> Values:
-    """The variance that both sides have in common, weighted by their degrees of freedom; NaN for one launch against one."""
+    """The variance that both sides share, weighted by their degrees of freedom; NaN for one launch against
+    one."""
     with np.errstate(divide="ignore", invalid="ignore"):
         pooled: Values = (variance_a * (count_a - 1) + variance_b * (count_b - 1)) / (count_a + count_b - 2.0)
     return pooled
@@ -81,9 +84,9 @@ def errors_of(
     rounding: Values | float,
     middle: Values | None = None,
 ) -> tuple[Values, Values]:
-    """Standard error of a difference as `shift` has it, and its degrees of freedom; points on the last axis. `middle`: the
-    variance of the middle point (middle_variance), where these variances do not give it: permuted launches of sides that
-    differ have the difference in their variance."""
+    """Standard error of a difference as in `shift`, and its degrees of freedom; points are on the last axis.
+    `middle`: the variance of the median point (middle_variance). Pass it for permuted launches: if the sides
+    differ, their permuted variances contain the difference."""
     least = LEAST_SPREAD**2 + np.square(rounding)
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = count_a + count_b - 2.0
@@ -101,9 +104,11 @@ def errors_of(
 
 
 def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Values | float = 0.0) -> Shift:
-    """As `shift`, where launch i of A and launch i of B were neighbors in time: Student's test of their differences.
+    """As `shift`, for launches in pairs: launch i of A and launch i of B were neighbors in time. Student's
+    test of their differences.
 
-    What slows the machine for both is in neither; the price is that half as many figures estimate the spread.
+    What slows the machine for both cancels in the difference. In return, half as many values estimate the
+    spread.
     """
     count, mean, variance = moments(b - a)
     error = errors_of_pairs(count, variance, rounding)
@@ -111,7 +116,7 @@ def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Val
 
 
 def middle_variance(a: Values, b: Values, *, pairs: bool) -> Values:
-    """Variance of the middle point, between launches of one side, or of the differences of pairs; shape (1,)."""
+    """Variance of the median point, between launches of one side or of the differences of pairs; shape (1,)."""
     if pairs:
         return _middle(moments(b - a)[2])
     (count_a, _, variance_a), (count_b, _, variance_b) = moments(a), moments(b)
@@ -121,7 +126,8 @@ def middle_variance(a: Values, b: Values, *, pairs: bool) -> Values:
 def errors_of_pairs(
     count: Values, variance: Values, rounding: Values | float, middle: Values | None = None
 ) -> Values:
-    """Standard error of a mean difference as `shift_of_pairs` has it; points on the last axis. `middle`: as in errors_of."""
+    """Standard error of a mean difference as in `shift_of_pairs`; points are on the last axis. `middle`: as
+    in errors_of."""
     least = 2 * (LEAST_SPREAD**2 + np.square(rounding))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.maximum(variance, least) / count
@@ -131,8 +137,9 @@ def errors_of_pairs(
 
 
 def adjust_to_look(judged: Shift, share: float) -> Shift:
-    """The result as that of one of several looks, which has this share of the error rates: `judged` must have its interval at
-    1 - share * (1 - confidence). Its p-value is then that of all looks. With a share of 0 only the difference is known."""
+    """The result for one of several looks, which has this share of the error rates. `judged` must have its
+    interval at 1 - share * (1 - confidence). The p-value then holds for all looks. With a share of 0, only
+    the difference is known."""
     if not share:
         unknown = np.full(judged.p.shape, np.nan)
         return judged._replace(low=unknown, high=unknown, p=unknown)
@@ -140,7 +147,8 @@ def adjust_to_look(judged: Shift, share: float) -> Shift:
 
 
 def moments(values: Values) -> tuple[Values, Values, Values]:
-    """Count, mean and variance over launches; a mean of nothing is NaN, a variance of less than two is 0."""
+    """Count, mean and variance over launches, shape (points,). The mean of no launch is NaN; the variance of
+    fewer than two is 0."""
     finite = np.isfinite(values)
     count = finite.sum(axis=0).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -151,7 +159,7 @@ def moments(values: Values) -> tuple[Values, Values, Values]:
 
 
 def _middle(variance: Values) -> Values:
-    """The variance of the middle point, on the last axis, which is kept."""
+    """The variance of the median point. The last axis is kept, with length 1."""
     middle = nanmedian(np.where(np.isfinite(variance), variance, np.nan), axis=-1)[..., None]
     finite: Values = np.nan_to_num(middle)
     return finite
@@ -180,9 +188,9 @@ def _judged(
 def launches_needed(
     spread: Values | float, change: float, level: float, power: float = 0.95, *, pairs: bool = False
 ) -> Values:
-    """Launches a side with which a difference of `change` has a p-value below `level` in `power` of all comparisons: the
-    inverse of `detectable`, exact up to 100, above that rounded up by 3 % at most. NaN for an unknown spread, infinite
-    beyond a million."""
+    """Launches per side with which a difference of `change` has a p-value below `level` in a share `power` of
+    all comparisons. This is the inverse of `detectable`: exact up to 100 launches, above that rounded up by
+    at most 3 %. NaN for an unknown spread, infinite above a million."""
     counts, changes = _powers(level, power, pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         in_spreads = change / np.asarray(spread, dtype=np.float64)
@@ -194,7 +202,7 @@ def launches_needed(
 
 @lru_cache
 def _powers(level: float, power: float, pairs: bool) -> tuple[Values, Values]:
-    """Launches a side, and the differences that they detect, in units of the spread (descending)."""
+    """Launches per side, and the differences that they detect, in units of the spread (descending)."""
     grid = np.unique(np.concatenate([np.arange(2, 101), np.geomspace(100, 1e6, 320).round()]))
     changes = np.array([detectable(1.0, n, n, level, power, pairs=pairs) for n in grid])
     return grid, changes
@@ -209,8 +217,8 @@ def detectable(
     *,
     pairs: bool = False,
 ) -> float:
-    """The difference that this many launches detect (p below `level`) in `power` of all comparisons. Infinite for one launch
-    against one."""
+    """The difference that this many launches detect (p below `level`) in a share `power` of all comparisons.
+    Infinite for one launch against one."""
     degrees = launches_a - 1.0 if pairs else launches_a + launches_b - 2.0
     if degrees < 1:
         return float("inf")
@@ -218,9 +226,9 @@ def detectable(
 
 
 def noncentrality(degrees: float, level: float, power: float) -> float:
-    """How many standard errors a difference is that Student's two-sided test at this level finds with this power: of the
-    noncentral t; beyond a thousand standard errors its limit, in which only the estimate of the spread is random (SciPy's
-    function may not return there)."""
+    """The difference, in standard errors, that Student's two-sided test at this level finds with this power.
+    It comes from the noncentral t distribution. Above a thousand standard errors it is the limit, in which
+    only the estimate of the spread is random: SciPy's function may not return there."""
     critical = stdtrit(degrees, 1 - level / 2)
     if critical > 1000:
         return float(critical * np.sqrt(chdtri(degrees, 1 - power) / degrees))
@@ -228,8 +236,8 @@ def noncentrality(degrees: float, level: float, power: float) -> float:
 
 
 def level_of(values: Sequence[float] | Values, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Geometric mean of figures above 0 with Student's interval: (mean, low, high); with one figure the interval is
-    NaN. Raises ValueError where there is none."""
+    """Geometric mean of the values above 0, with Student's interval: (mean, low, high). With one value, the
+    interval is NaN. Raises ValueError if there is none."""
     logs = _logs(values)
     logs = logs[np.isfinite(logs)]
     if not len(logs):
