@@ -1,7 +1,7 @@
-"""Anomalies in results, with their figures and what to try next. Pure.
+"""Anomalies in results, with their evidence and advice. Pure.
 
-A rule looks at the curves of a side and yields findings; RULES lists them. Every rule judges medians over launches. What
-a rule cannot judge, and why, is a note. Docs: docs/evidence/diagnosis.md.
+A rule reads the curves of a side and yields findings; RULES lists the rules. Every rule judges medians over
+launches. A note says what a rule cannot judge, and why. See docs/evidence/diagnosis.md.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
 
 
 def diagnose_failures(name: str, failed: Sequence[FailedLaunch]) -> Diagnosis:
-    """Of launches that have no result."""
+    """The diagnosis of launches without a result."""
     return Diagnosis(
         side=name,
         launches=len(failed),
@@ -88,8 +88,9 @@ def diagnose(
     variance: Variance | None = None,
     failed: Sequence[FailedLaunch] = (),
 ) -> Diagnosis:
-    """Applies every rule. `variance`: the variance components of this sample set; None: estimate them from it alone.
-    `failed`: runs of the sample set without a result. Raises ImbError where launches are of several kinds."""
+    """Apply every rule. `variance`: the variance components of this sample set; if None, they are estimated
+    from it alone. `failed`: runs of the sample set without a result. Raises ImbError if launches are of
+    several kinds."""
     refuse_other_kinds(side)
     case = Case(side, thresholds or Thresholds(), limits or Limits(), variance, failed)
     findings = [launches.failed_launch(*launch) for launch in failed]

@@ -1,7 +1,8 @@
-"""Association of disturbances with slowness: tests of series and of launches with bounded false alarms. Pure.
+"""Association of disturbances with slowness: tests within and between launches with a bounded rate of false
+alarms. Pure.
 
-Arrays in, figures out. A test returns the one-sided p-value of the null hypothesis that the disturbance has no association with
-slowness. docs/evidence/diagnosis.md has the reasons for these tests.
+Arrays in, numbers out. A test returns the one-sided p-value of the null hypothesis that the disturbance is
+not associated with slowness. docs/evidence/diagnosis.md explains the choice of these tests.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from imb.stats.arrays import Values
 
 Groups = npt.NDArray[np.intp]
 
-BLOCKS, FEWEST_BLOCKS = 20, 8  # of time, in a launch
-AROUND = 4  # samples before and after a sample that are its neighbors
+BLOCKS, FEWEST_BLOCKS = 20, 8  # number of blocks of time in a launch: usual and least
+AROUND = 4  # a sample's neighbors are this many samples before it and after it
 FEWEST_LAUNCHES = (
-    6  # five launches have 120 orders: a p-value of 1/120 is too large where several causes are tested
+    6  # five launches have 120 orders: a p-value of 1/120 is too large if several causes are tested
 )
 _DRAWS = 20000
 
 
 def beside_neighbors(times: Values, groups: Groups) -> Values:
-    """Each sample's time over the median of its neighbors in time of the same row, the `AROUND` samples before and after
-    it; 1 in a row of one. States of the machine last longer than that, so what differs between them counts for little."""
+    """Each sample's time divided by the median of its neighbors: the `AROUND` samples of the same row before
+    it and after it. 1 if the row has one sample. States of the machine last longer than that, so differences
+    between them hardly count."""
     ratios = np.ones(len(times))
     for group in np.unique(groups):
         at = np.flatnonzero(groups == group)
@@ -37,7 +39,8 @@ def beside_neighbors(times: Values, groups: Groups) -> Values:
 
 
 def ranks_within(values: Values, groups: Groups) -> Values:
-    """Ranks from -0.5 to 0.5 among the values of the same row, ties sharing theirs; 0 in a row of one."""
+    """Ranks from -0.5 to 0.5 among the values of the same row; equal values share their mean rank. 0 if the
+    row has one value."""
     ranks = np.zeros(len(values))
     for group in np.unique(groups):
         at = np.flatnonzero(groups == group)
@@ -47,13 +50,15 @@ def ranks_within(values: Values, groups: Groups) -> Values:
 
 
 def test_within_launch(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
-    """The test of the samples of a launch, in the order of time. `amounts`: of the disturbance in each; `seconds`: how long it took; `slowness`:
-    `ranks_within` of `beside_neighbors`; `groups`: number of its row. None if there are too few samples.
+    """The p-value over the samples of a launch, in the order of time, or None if there are too few samples.
+    All arrays have shape (samples,). `amounts`: of the disturbance; `seconds`: duration of the sample;
+    `slowness`: `ranks_within` of `beside_neighbors`; `groups`: number of the sample's row.
 
-    A slow sample lasts longer, so more happens in it by chance. What counts is therefore the amount less what the row's mean
-    rate lets expect of its seconds. Its product with slowness is 0 in the mean where the disturbance comes at a constant
-    rate, whatever made samples slow. Samples follow each other closely, so products are added up over blocks of time, and
-    Student's test is of these sums: one disturbance, however large, is in one block and proves nothing.
+    A slow sample lasts longer, so more happens in it by chance. So each amount counts minus the amount
+    expected from the mean rate of the row and the duration of the sample. The product with slowness is 0 in
+    the mean if the disturbance comes at a constant rate, whatever made samples slow. Neighboring samples
+    depend on each other, so products are summed over blocks of time, and Student's test uses these sums. A
+    single disturbance, however large, is in one block and proves nothing.
     """
     expected = np.zeros(len(amounts))
     for group in np.unique(groups):
@@ -64,11 +69,12 @@ def test_within_launch(amounts: Values, seconds: Values, slowness: Values, group
 
 
 def trimmed_share(lost: Values, seconds: Values) -> float:
-    """Share of the seconds that was lost, without the tenth of the samples (one at least) that lost most; 0 where less than
-    five are left.
+    """Share of the seconds that was lost, without the tenth of the samples (at least one) that lost most; 0
+    if fewer than five are left. `lost`, `seconds`: shape (samples,).
 
-    For what is a part of the time itself, such as waiting for a CPU. All samples may have it alike, for example if a process alternates with
-    a rank on its CPU: then none stands out, and none needs to. One disturbance, however large, is trimmed.
+    Use it for a loss that is part of the measured time, such as waiting for a CPU. All samples may lose
+    alike, for example if a process alternates with a rank on its CPU; then no sample stands out. A single
+    disturbance, however large, is trimmed.
     """
     kept = np.argsort(lost, kind="stable")[: len(lost) - max(1, -(-len(lost) // 10))]
     total = seconds[kept].sum()
@@ -76,7 +82,8 @@ def trimmed_share(lost: Values, seconds: Values) -> float:
 
 
 def _above_zero(values: Values) -> float | None:
-    """Student's test of the sums over blocks of time, as series follow themselves closely."""
+    """One-sided p-value of Student's test that the mean is above 0, on sums over blocks of time, because
+    neighboring values depend on each other. None if there are too few values."""
     count = min(BLOCKS, len(values) // 3)
     if count < FEWEST_BLOCKS:
         return None
@@ -88,11 +95,13 @@ def _above_zero(values: Values) -> float | None:
 
 
 def test_between_launches(rates: Values, slowness: Values) -> float | None:
-    """The test of launches: correlation of values, by permutation of the launches. None if there are too few launches.
+    """The p-value over launches: correlation of values, by permutation of the launches. None if there are too
+    few launches.
 
-    Launches are interleaved, so under the null hypothesis all orders of them are equally likely. Values and not ranks: where
-    five launches of ten are disturbed, ranks within the five are chance, and no correlation of ranks would be certain.
-    One launch of ten that stands out in both does so by chance in one order of ten.
+    Launches are interleaved, so under the null hypothesis all orders are equally likely. The test uses
+    values, not ranks: if five of ten launches are disturbed, ranks within the five are chance, and no
+    correlation of ranks would be certain. One launch of ten that is extreme in both values is so by chance in
+    one order of ten.
     """
     count = len(rates)
     if count < FEWEST_LAUNCHES:
@@ -108,14 +117,14 @@ def test_between_launches(rates: Values, slowness: Values) -> float | None:
         permutation_type="pairings",
         vectorized=True,
         alternative="greater",
-        n_resamples=_DRAWS,  # up to 7 launches that is more than there are orders, and all are tried
+        n_resamples=_DRAWS,  # up to 7 launches have fewer orders, and all are tried
         rng=np.random.default_rng(1),
     )
     return float(tested.pvalue)
 
 
 def _ranks(values: Values) -> Values:
-    """From 0; ties share their mean."""
+    """Ranks from 0; equal values share their mean rank."""
     order = np.argsort(values, kind="stable")
     ranks = np.empty(len(values))
     ranks[order] = np.arange(len(values))

@@ -75,7 +75,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     load_drift: Annotated[float, Meta(description="relative change of computation speed during a row")] = 0.1
 
     def apply_values(self, words: Sequence[str]) -> Thresholds:
-        """These, changed by `NAME=VALUE`s. Raises ImbError."""
+        """The thresholds, changed by `NAME=VALUE` texts. Raises ImbError."""
         changes: dict[str, float] = {}
         for word in words:
             name, _, value = word.partition("=")
@@ -102,8 +102,8 @@ def threshold_descriptions() -> dict[str, str]:
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the hardware can do, where it is known: bytes per second. `link` in one direction; `memory` reading and
-    writing together, as STREAM's copy counts; `gpu_link` of the link of a GPU, in one direction."""
+    """Known limits of the hardware, in bytes per second. `link`: network link, one direction; `memory`:
+    reading and writing together, as STREAM's copy counts; `gpu_link`: link of a GPU, one direction."""
 
     link: float | None = None
     memory: float | None = None
@@ -111,7 +111,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rate(text: str) -> float:
-    """Bytes per second of `100Gb/s`, `12.5 GB/s`, `20GiB/s`; b are bits, B bytes. Raises ImbError."""
+    """Bytes per second of `100Gb/s`, `12.5 GB/s` or `20GiB/s`; b is bits, B is bytes. Raises ImbError."""
     match = re.fullmatch(r"\s*([\d.]+)\s*([kKMGT]?)(i?)([bB])(?:it)?(?:/s|ps)\s*", text)
     try:
         number = float(match[1]) if match else 0.0
@@ -124,8 +124,8 @@ def rate(text: str) -> float:
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """`found` is a sentence with the decisive numbers, `evidence` has all of them (times in seconds, lengths in bytes),
-    `weight` is the value over the threshold, 1 is just over it."""
+    """`found` is a sentence with the decisive numbers; `evidence` has all numbers (times in seconds, sizes in
+    bytes). `weight` is the value divided by the threshold: 1 is just over it."""
 
     level: Level
     rule: str
@@ -145,8 +145,8 @@ class FailedLaunch(NamedTuple):
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """The latency-bandwidth model of one curve. `misfit`: why it does not describe the curve; `extrapolated`: its bandwidth
-    is more than that of any row."""
+    """The latency-bandwidth model of one curve. `misfit`: why it does not describe the curve, or None if it
+    does. `extrapolated`: its bandwidth is higher than the bandwidth of any row."""
 
     curve: Key
     fit: curves.CurveFit
@@ -155,7 +155,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings, the worst first; notes list what could not be judged. `variance`: of launches in passes."""
+    """Findings, the worst first; notes list what could not be judged. `variance`: variance components, or
+    None if no launch was in passes."""
 
     side: str
     launches: int
@@ -166,7 +167,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing but information was found."""
+        """Whether all findings are information only."""
         return all(finding.level == "information" for finding in self.findings)
 
 
@@ -174,7 +175,8 @@ _OSU_TRANSFER = re.compile(r"osu_(latency|bw)(_(cuda|rocm|openacc|managed))?")
 
 
 class Curve:
-    """One benchmark on one layout over lengths: rows by launch and length, missing ones None; times are NaN there."""
+    """One benchmark on one layout over message sizes. `rows`: by launch and size, None if a launch lacks the
+    row; `times`: seconds, shape (launches, sizes), NaN if missing."""
 
     def __init__(self, key: Key, keys: list[Key], side: Side) -> None:
         self.key = key
@@ -190,14 +192,15 @@ class Curve:
 
     @cached_property
     def medians(self) -> Values:
-        """Seconds, shape (lengths,); NaN where no launch has the row."""
+        """Seconds, shape (sizes,); NaN if no launch has the row."""
         return nanmedian(self.times)
 
     @cached_property
     def shape(self) -> tuple[Values, Values, Values]:
-        """Lengths (n,), median times (n,) and times by launch (launches, n) of the rows that have both.
+        """Message sizes (n,), median times (n,) and times by launch (launches, n) of the rows that have both
+        size and time.
 
-        A collective of 0 bytes moves no message: its row is left out.
+        A collective of 0 bytes moves no message, so its row is left out.
         """
         least = 1 if self.kind == "collective" else 0
         good = [
@@ -210,16 +213,16 @@ class Curve:
 
     @cached_property
     def fit(self) -> curves.CurveFit | None:
-        """The latency-bandwidth model of the medians."""
+        """The latency-bandwidth model of the medians, or None if it cannot be fitted."""
         return curves.fit(*self.shape[:2])
 
     @cached_property
     def segments(self) -> list[curves.Segment]:
-        """The straight lines of the medians."""
+        """The straight lines that the medians form."""
         return curves.segments(*self.shape[:2])
 
     def numbers(self, take: Callable[[Result], float | None]) -> Values:
-        """A figure of every row, shape (launches, lengths); NaN where a row lacks it."""
+        """A value of every row, shape (launches, sizes); NaN if a row lacks it."""
         values = [[None if row is None else take(row) for row in rows] for rows in self.rows]
         return np.array(
             [[np.nan if value is None else value for value in row] for row in values], dtype=np.float64
@@ -227,7 +230,7 @@ class Curve:
 
     @property
     def transfer(self) -> bool:
-        """Whether it moves messages between two processes and counts each once per repetition."""
+        """Whether the benchmark moves messages between two ranks and counts each message once per repetition."""
         moves = self.kind == "single_transfer" or _OSU_TRANSFER.fullmatch(self.key.benchmark) is not None
         return moves and self.key.processes in (2, None)
 
@@ -237,14 +240,14 @@ class Curve:
 
 
 def _why_not_one_curve(keys: Sequence[Key]) -> str:
-    """Why rows of one length are different rows."""
+    """Why several rows have the same size."""
     if any(key.arrival_width_seconds is not None for key in keys):
         return "ranks arrive over another width in each launch"
     return "launches have different numbers of messages in flight"
 
 
 class Case:
-    """What the rules look at."""
+    """The input of the rules: side, thresholds, limits and curves; and the notes that rules write."""
 
     def __init__(
         self,
@@ -270,7 +273,7 @@ class Case:
 
     @cached_property
     def series(self) -> list[SampleSeries | None]:
-        """The samples of each launch; None where it has none that were observed."""
+        """The samples of each launch, or None if no sample of the launch was observed."""
         return [series_of(launch) for launch in self.side.launches]
 
     def note(self, text: str) -> None:
@@ -279,24 +282,26 @@ class Case:
 
     @cached_property
     def crowded(self) -> int | None:
-        """Cores of a host that has fewer of them than ranks in some launch; None where there is none."""
+        """Number of cores of a host that had more ranks than cores in some launch, or None if no host had."""
         return next((crowding[1] for launch in self.side.launches if (crowding := launch.crowded())), None)
 
     @cached_property
     def memory(self) -> Memory | None:
-        """Where messages are, where it is not the memory of the host; launches of one sample set have one kind."""
+        """The kind of memory of the messages, or None if it is host memory. All launches of a sample set have
+        one kind."""
         kinds = (options.memory(launch.run) for launch in self.side.launches)
         return next((kind for kind in kinds if kind and {*kind} != {"host"}), None)
 
     @property
     def bind_advice(self) -> str:
-        """How to give each rank a core."""
+        """Advice on giving each rank a core."""
         if self.crowded is None:
             return "bind ranks to cores (--bind core, --cpus)"
         return f"launch at most {self.crowded} ranks per host: ranks outnumber cores"
 
     def placement(self, processes: int | None) -> str | None:
-        """`intra-node` or `inter-node` of the first ranks, None where it is not known or not the same in all launches."""
+        """`intra-node` or `inter-node` for the first `processes` ranks, or None if it is unknown or differs
+        between launches."""
         placements = set()
         for launch in self.side.launches:
             ranks = (launch.run.ranks or [])[:processes]

@@ -1,7 +1,7 @@
-"""Rules about causes: events associated with slow samples and slow launches, and ranks that share a CPU.
+"""Rules about causes: events associated with slow samples or slow launches, and ranks that share a CPU.
 
-An association is reported if it is significant (imb.diagnose.association) and costs a relevant share of the time. Time for
-which a rank waited for its CPU is a part of the time itself, and needs no association.
+An association is reported if it is significant (imb.diagnose.association) and costs a relevant share of the
+time. The time that a rank waits for its CPU is part of the measured time, so it needs no test of association.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from imb.model.records import Evidence
 from imb.model.text import numbers_in
 from imb.model.units import count_of, duration, first_and_others, percent_text
 
-# Probability that any cause is named in a side without one, by samples and by launches: 1.5 % together.
+# Probability that a side without a cause gets one, by the tests of samples and of launches: 1.5 % in total.
 OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01
 
 
 class Cause(NamedTuple):
-    """`counters`: of the evidence; the first that a launch has is taken. `advice`: None to bind ranks."""
+    """`counters`: evidence of the cause; the first counter that a launch has is used. `advice`: None means to
+    bind ranks."""
 
     name: str
     counters: tuple[str, ...]
@@ -59,8 +60,9 @@ CAUSES = (
 
 
 class SampleAssociation(NamedTuple):
-    """An association over the samples of a launch: samples with more are `slower` times slower; `lost`: share of the time
-    that they took longer than the others of their row; `waited`: share of the time that a rank waited for its CPU."""
+    """An association over the samples of a launch. Samples with more of the disturbance are `slower` times as
+    slow. `lost`: the additional time of these samples, as a share of the time; `waited`: share of the time
+    that a rank waited for its CPU."""
 
     counter: str
     p: float
@@ -72,7 +74,8 @@ class SampleAssociation(NamedTuple):
 
 
 class LaunchAssociation(NamedTuple):
-    """An association over launches: the third with most is `slower` times slower than the third with least."""
+    """An association over launches. The third of the launches with most of the disturbance is `slower` times
+    as slow as the third with least. `launches`: number of launches."""
 
     counter: str
     p: float
@@ -81,7 +84,7 @@ class LaunchAssociation(NamedTuple):
 
 
 def disturbances(case: Case) -> Iterator[Finding]:
-    """A cause that is associated with slow samples of a launch, or with slow launches."""
+    """Causes that are associated with slow samples of a launch, or with slow launches."""
     series = [of_launch for of_launch in case.series if of_launch is not None]
     kinds = {launch.experiment() for launch in case.side.launches}
     observed = any(row.evidence for launch in case.side.launches for row in launch.rows.values())
@@ -124,7 +127,7 @@ def disturbances(case: Case) -> Iterator[Finding]:
 
 
 def placement(case: Case) -> Iterator[Finding]:
-    """Ranks that share a CPU, and ranks that are not where they were asked to be."""
+    """Ranks that share a CPU, and ranks that are not on the requested CPUs."""
     shared: dict[str, list[Launch]] = {}
     astray: dict[str, list[Launch]] = {}
     for launch in case.side.launches:
@@ -152,8 +155,8 @@ def placement(case: Case) -> Iterator[Finding]:
 
 
 def shared_cpus(launch: Launch) -> list[str]:
-    """`ranks 0 and 1 share CPU 0 of n0`, of ranks that have the same CPUs and outnumber them. Simulated ranks (SMPI) have all the
-    time that they need."""
+    """`ranks 0 and 1 share CPU 0 of n0`: ranks that have the same CPUs and outnumber them. Simulated ranks
+    (SMPI) never compete for CPU time."""
     if "SMPI" in ((launch.run.mpi.known_as if launch.run.mpi else None) or ""):
         return []
     by_place: dict[tuple[str, str], list[int]] = {}
@@ -168,7 +171,7 @@ def shared_cpus(launch: Launch) -> list[str]:
 
 
 def misplaced_ranks(launch: Launch) -> list[str]:
-    """`rank 1 is on CPUs 0 instead of 1`, by what `imb` was asked for (--cpus)."""
+    """`rank 1 is on CPUs 0 instead of 1`, compared with the CPUs requested from `imb` (--cpus)."""
     requested = fact(list[int], launch.facts, "intent", "cpus") or []
     return [
         f"rank {rank.rank} is on CPUs {rank.cpus} instead of {requested[rank.rank % len(requested)]}"
@@ -323,7 +326,8 @@ def _sentence(cause: Cause, within: SampleAssociation) -> str:
 
 
 def _ranks(within: SampleAssociation) -> list[int]:
-    """The ranks with most of the disturbance, and those with at least half as much; at most three. Only the worst rank of each sample is known."""
+    """The ranks with most of the disturbance, and ranks with at least half as much; at most three. Only the
+    worst rank of each sample is known."""
     ranks, most = within.series.ranks[within.counter], within.series.most[within.counter]
     totals = {int(rank): float(most[ranks == rank].sum()) for rank in np.unique(ranks) if rank >= 0}
     limit = max(totals.values(), default=0.0) / 2

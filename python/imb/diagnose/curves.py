@@ -1,7 +1,7 @@
-"""Time over message length: the latency-bandwidth model with its error, and where one straight line ends and another begins.
+"""Time over message size: the latency-bandwidth model with its error, and the straight segments of a curve.
 
-The model is Hockney's, t(n) = latency + n * per_byte (R. W. Hockney, Parallel Computing 20, 1994). Residuals are relative
-to the time, so that a microsecond at 4 MB does not outweigh all short messages.
+The model is Hockney's, t(n) = latency + n * per_byte (R. W. Hockney, Parallel Computing 20, 1994). Residuals
+are relative to the time, so that a microsecond at 4 MB does not outweigh all short messages.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from imb.model.units import megabytes, size
 from imb.stats.arrays import Indices, Values
 from imb.stats.medians import TO_DEVIATION, percentiles
 
-_AT_ENDS = float(np.log(1.25))  # misfit of latency and bandwidth, which are the ends of a curve
-_ANYWHERE = float(np.log(2.0))  # misfit of a length between the ends
-_PLACES = 500  # where lines of a curve may begin; of more points, not each is such a place
+_AT_ENDS = float(np.log(1.25))  # largest misfit of latency and bandwidth, at the ends of a curve
+_ANYWHERE = float(np.log(2.0))  # largest misfit at other sizes
+_PLACES = 500  # most points at which a segment may begin; a curve with more points uses only some of them
 _LEAST = 3  # points that a segment needs to be distinguished from its neighbor
 
 
 class CurveFit(msgspec.Struct, frozen=True, kw_only=True):
-    """Latency in seconds and seconds per byte, each with its confidence interval. `deviation` is the root mean square
-    of the relative residuals, `worst` the largest of them (measured / model - 1), at `worst_bytes`."""
+    """Latency in seconds and seconds per byte, each with its confidence interval. `deviation`: root mean
+    square of the relative residuals; `worst`: the largest of them (measured / model - 1), at size
+    `worst_bytes`."""
 
     latency: float
     latency_low: float
@@ -39,11 +40,11 @@ class CurveFit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bandwidth(self) -> float | None:
-        """Bytes per second that long messages approach; None where time does not grow with length."""
+        """Bytes per second that long messages approach, or None if time does not grow with size."""
         return 1 / self.per_byte if self.per_byte > 0 else None
 
     def time(self, lengths: Values | float) -> Values:
-        """Seconds that the model predicts."""
+        """Seconds that the model predicts for sizes in bytes."""
         return np.asarray(self.latency + np.asarray(lengths) * self.per_byte)
 
 
@@ -57,25 +58,28 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fit(lengths: Values, times: Values, confidence: float = 0.95) -> CurveFit | None:
-    """Weighted least squares of the model, by scipy.optimize.curve_fit; None for fewer than four points, or where
-    the points leave latency or slope open.
+    """Fit the model by weighted least squares (scipy.optimize.curve_fit). None for fewer than four points, or
+    if the points do not determine latency and slope.
 
-    `lengths` (bytes) and `times` (seconds, positive), both of shape (n,). Intervals are Student's, of n - 2 degrees of
-    freedom, from the covariance that the residuals imply. Where the model is wrong (see `deviation`) they are too narrow.
+    `lengths` (bytes) and `times` (seconds, positive) have shape (n,). Intervals are Student's with n - 2
+    degrees of freedom, from the covariance of the residuals. They are too narrow if the model is wrong (see
+    `deviation`).
     """
     from scipy.optimize import OptimizeWarning, curve_fit
-    from scipy.special import stdtrit  # scipy.stats takes longer to import than all else here takes together
+    from scipy.special import (
+        stdtrit,
+    )  # importing scipy.stats would take longer than the rest of this function
 
     if len(lengths) < _LEAST + 1 or not lengths.max() > 0:
         return None
-    x, y = lengths / lengths.max(), times / np.median(times)  # near 1, so that nothing is lost to rounding
+    x, y = lengths / lengths.max(), times / np.median(times)  # near 1, to avoid rounding errors
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OptimizeWarning)
         (latency, slope), covariance = curve_fit(
             lambda n, a, b: a + b * n, x, y, p0=(y.min(), max(y[-1] - y.min(), 1e-3)), sigma=y
         )
     if not np.isfinite(covariance).all():
-        return None  # equal figures, as printed with two digits
+        return None  # equal times, for example because few digits were printed
     width = stdtrit(len(x) - 2, 0.5 + confidence / 2) * np.sqrt(np.diag(covariance))
     seconds, per_byte = float(np.median(times)), float(np.median(times) / lengths.max())
     residuals = y / (latency + slope * x) - 1
@@ -95,7 +99,7 @@ def fit(lengths: Values, times: Values, confidence: float = 0.95) -> CurveFit | 
 
 
 def misfit(lengths: Values, times: Values, model: CurveFit) -> str | None:
-    """Why the figures of the model would contradict the points that it was fitted to, or None if they do not."""
+    """Why the model contradicts the points that it was fitted to, or None if it does not."""
     if model.latency <= 0:
         return "latency would be negative"
     if model.time(lengths).min() <= 0:
@@ -113,18 +117,20 @@ def misfit(lengths: Values, times: Values, model: CurveFit) -> str | None:
 
 
 def is_beyond(lengths: Values, times: Values, model: CurveFit) -> bool:
-    """Whether the bandwidth is extrapolated: more than that of any point, as messages are too short to show it."""
+    """Whether the bandwidth is extrapolated: higher than the bandwidth of any point, because messages are too
+    short to reach it."""
     best = float((lengths / times).max())
     return model.bandwidth is not None and float(np.log(model.bandwidth / best)) > _AT_ENDS
 
 
 def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float = 15.0) -> list[Segment]:
-    """The straight lines that the curve is made of, each of three points or more; empty for fewer points than two lines need.
+    """The straight lines that form the curve, each of three points or more; empty if there are too few points
+    for two lines.
 
-    Dynamic programming over all ways to cut; a cut must lower the sum of squared relative residuals, in units of the
-    curve's own noise, by 3 ln n (Schwarz' criterion: an intercept, a slope and a place) + `penalty`. Locating changes of
-    protocol by where least squares break follows Hoefler, Lichei and Rehm, "Low-overhead LogGP parameter assessment",
-    IPDPS 2007. `floor`: the least relative noise to assume.
+    Dynamic programming tries all cuts. A cut must lower the sum of squared relative residuals, in units of
+    the curve's own noise, by 3 ln n (Schwarz' criterion: an intercept, a slope and a place) + `penalty`.
+    Protocol changes are found at breaks of least squares as in Hoefler, Lichei and Rehm, "Low-overhead LogGP
+    parameter assessment", IPDPS 2007. `floor`: the least relative noise to assume.
     """
     n = len(lengths)
     if n < 2 * _LEAST:
@@ -132,10 +138,11 @@ def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float
     noise = max(floor, _noise(lengths, times))
     price = 3 * np.log(n) + penalty
     lines = _Lines(lengths, times)
-    # Where a line may begin or end: between any two points, or with more points than that at so many places. All points count.
+    # A line may begin or end between any two points; with more than _PLACES points, only at that many places. Every
+    # point counts in the fit.
     places = np.unique(np.linspace(0, n, min(n, _PLACES) + 1).astype(np.int64))
-    cost = np.full(len(places), np.inf)  # of the points before each place
-    begins = np.zeros(len(places), np.int64)  # number of the place where their last line begins
+    cost = np.full(len(places), np.inf)  # least cost of the points before each place
+    begins = np.zeros(len(places), np.int64)  # index of the place where their last line begins
     cost[0] = 0.0
     for at, end in enumerate(places):
         before = int(np.searchsorted(places, end - _LEAST, side="right"))
@@ -155,7 +162,8 @@ def segments(lengths: Values, times: Values, floor: float = 0.01, penalty: float
 class _Lines:
     """Weighted least squares (weights 1 / time) through the points i to j, for any i < j, from running sums.
 
-    Lengths grow, so what is subtracted is of smaller terms: little is lost, and `longdouble` covers that.
+    Sizes grow, so the subtracted sums have smaller terms: little precision is lost, and `longdouble` covers
+    it.
     """
 
     def __init__(self, lengths: Values, times: Values) -> None:
@@ -166,7 +174,8 @@ class _Lines:
         self.sums = np.concatenate([np.zeros((5, 1)), np.cumsum(terms, axis=1)], axis=1)
 
     def _fits(self, first: Indices, last: int) -> tuple[npt.NDArray[np.longdouble], ...]:
-        """Intercept, slope and sum of squared relative residuals of the lines from these points to the last one."""
+        """Intercept, slope and sum of squared relative residuals of the lines from each point in `first` to
+        the point `last`."""
         s_w, s_x, s_xx, s_y, s_xy = self.sums[:, last + 1, None] - self.sums[:, first]
         with np.errstate(divide="ignore", invalid="ignore"):
             determinant = s_w * s_xx - s_x**2
@@ -176,11 +185,11 @@ class _Lines:
             return intercept, slope, np.maximum(points - intercept * s_y - slope * s_xy, 0)
 
     def squares(self, first: Indices, last: int) -> Values:
-        """The sums of squared relative residuals of the lines from these points to the last one."""
+        """Sums of squared relative residuals of the lines from each point in `first` to the point `last`."""
         return self._fits(first, last)[2].astype(np.float64)
 
     def line(self, first: int, last: int) -> Segment:
-        """In seconds and bytes."""
+        """The line through these points, in seconds and bytes."""
         intercept, slope, _ = self._fits(np.array([first]), last)
         return Segment(
             first=first,
@@ -191,8 +200,8 @@ class _Lines:
 
 
 def _noise(lengths: Values, times: Values) -> float:
-    """Relative standard deviation of one point: the distance of points from the line between their neighbors, robustly, so
-    that a few kinks do not count as noise."""
+    """Relative standard deviation of one point, from the distances of points to the line between their
+    neighbors. The estimate is robust, so that a few kinks do not count as noise."""
     before, middle, after = lengths[:-2], lengths[1:-1], lengths[2:]
     w = (middle - before) / (after - before)
     expected = (1 - w) * times[:-2] + w * times[2:]

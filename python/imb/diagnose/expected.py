@@ -1,4 +1,4 @@
-"""Rules that compare a curve with the expectation from other curves or from the hardware."""
+"""Rules that compare a curve with what other curves or the hardware let expect."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from imb.model.units import count_of, duration, megabytes, percent_text, size, u
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
 
-_LONG = 65536  # bytes: from this length on, a message shows the bandwidth
-# Bytes in one direction of a link per repetition, in lengths.
+_LONG = 65536  # bytes: messages of this size or more show the bandwidth
+# Bytes in one direction of a link per repetition, as a multiple of the message size.
 _ONE_WAY = {"sendrecv": 1.0, "exchange": 2.0}
 
 
 def latency(case: Case) -> Iterator[Finding]:
-    """A short message takes longer than is usual."""
+    """Yield a finding if a short message takes longer than usual."""
     if case.memory:
         case.note(
             "latency against common values of host memory: the log does not show whether messages are in device memory"
@@ -53,7 +53,8 @@ def latency(case: Case) -> Iterator[Finding]:
 
 
 def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
-    """Curves of two processes up to 64 KiB or more: lengths, and bytes per second in one direction."""
+    """Yield curves of two ranks that reach 64 KiB or more, with sizes and bytes per second in one direction,
+    both of shape (n,)."""
     for curve in case.curves:
         factor = _ONE_WAY.get(curve.key.benchmark.lower(), 1.0 if curve.transfer else 0.0)
         lengths, medians, _ = curve.shape
@@ -70,7 +71,7 @@ def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
 
 
 class BestRate(NamedTuple):
-    """A bandwidth in one direction, the length that has it, and its curve."""
+    """A bandwidth in bytes per second in one direction, the message size that reached it, and its curve."""
 
     rate: float
     bytes: float
@@ -78,7 +79,8 @@ class BestRate(NamedTuple):
 
 
 def best_rate(case: Case, *, longest: bool = False) -> BestRate | None:
-    """Of two processes; `longest`: of the longest message of each curve only. None where there is no such curve."""
+    """The best bandwidth between two ranks, or None without such a curve. `longest`: consider only the
+    longest message of each curve."""
     candidates = []
     for curve, lengths, rates in pair_rates(case):
         at = -1 if longest else int(np.argmax(rates))
@@ -87,7 +89,7 @@ def best_rate(case: Case, *, longest: bool = False) -> BestRate | None:
 
 
 def peak_bandwidth(case: Case) -> Iterator[Finding]:
-    """The best bandwidth is far from that of link or memory, or above it."""
+    """Yield findings if the best bandwidth is far below the bandwidth of link or memory, or above it."""
     best, longest = best_rate(case), best_rate(case, longest=True)
     link, memory, placement = case.limits.link, case.limits.memory, case.placement(2)
     if link and placement == "intra-node":
@@ -148,7 +150,7 @@ def peak_bandwidth(case: Case) -> Iterator[Finding]:
 
 
 def collectives(case: Case) -> Iterator[Finding]:
-    """A collective takes many times what PingPong implies."""
+    """Yield findings if a collective takes many times what PingPong implies."""
     limit = case.thresholds.collective
     pingpong = next(filter(_is_pingpong, case.curves), None)
     if pingpong is None or len(pingpong.shape[0]) < 2:
@@ -157,13 +159,15 @@ def collectives(case: Case) -> Iterator[Finding]:
         return
     local = next((c for c in case.curves if c.key.benchmark == "Reduce_local" and len(c.shape[0]) > 1), None)
     message = _interpolation(pingpong)
-    combine = _interpolation(local) if local else message  # no slower than to send it: a lenient guess
+    combine = (
+        _interpolation(local) if local else message
+    )  # lenient assumption: as slow as sending the message
     for curve in case.curves:
         processes = curve.key.processes
         if not processes or collective_models.family(curve.key.benchmark) is None or processes < 2:
             continue
         if (curve.key.group_count or 1) > 1:
-            continue  # groups share what PingPong had alone
+            continue  # groups share a network that PingPong had alone
         if case.placement(2) != case.placement(processes):
             case.note(
                 f"collectives of {processes} ranks against point-to-point: PingPong is {case.placement(2)}, they are "
@@ -201,7 +205,7 @@ def collectives(case: Case) -> Iterator[Finding]:
 
 
 def overlap(case: Case) -> Iterator[Finding]:
-    """Computation hides little, or did not keep its speed."""
+    """Yield findings if computation hides little communication, or did not keep its speed."""
     limit = case.thresholds.overlap
     for curve in case.curves:
         hidden = nanmedian(curve.numbers(lambda row: row.overlap_percent))
@@ -238,7 +242,8 @@ def overlap(case: Case) -> Iterator[Finding]:
 
 
 def slow_overlap(case: Case) -> Iterator[Finding]:
-    """An operation with computation takes much longer than without it, and the computation, one after the other."""
+    """Yield a finding if an operation with computation takes much longer than the operation and the
+    computation in sequence."""
     limit = case.thresholds.overlap_excess
     for curve in case.curves:
         columns = [
@@ -279,7 +284,8 @@ def _is_pingpong(curve: Curve) -> bool:
 
 
 def _interpolation(curve: Curve) -> Callable[[float], float]:
-    """Seconds of any length: linear between those measured, by the last two beyond them."""
+    """A function that returns seconds for any message size: linear between measured sizes, extrapolated
+    beyond them by the last two."""
     lengths, medians, _ = curve.shape
 
     def seconds(n: float) -> float:

@@ -1,4 +1,4 @@
-"""A rule on messages in GPU memory: their bandwidth against that of the links of their GPUs."""
+"""A rule about messages in GPU memory: their bandwidth compared with the links of the GPUs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from imb.model.units import percent_text, size
 
 
 class Limit(NamedTuple):
-    """A rate in bytes per second in one direction, and the link that has it."""
+    """A rate in bytes per second in one direction, and the link that has this rate."""
 
     rate: float
     name: str
 
 
 def bandwidth(case: Case) -> Iterator[Finding]:
-    """The best bandwidth from or to device memory is far from that of the link of the GPU."""
+    """Yield the best bandwidth from or to device memory as a share of the GPU link's; a warning if it is far
+    below or above."""
     if case.memory is None or not is_device_memory(case.memory):
         if case.limits.gpu_link:
             unknown = case.memory is not None and UNKNOWN in case.memory
@@ -76,7 +77,7 @@ def _finding(case: Case, best: BestRate, limit: Limit) -> Finding:
 
 
 def _limit(case: Case) -> Limit | str:
-    """The smallest limit of all launches; or why it is not known."""
+    """The smallest limit of all launches, or the reason why one is unknown."""
     by_launch = [_launch_limit(case, launch) for launch in case.side.launches]
     limits = [limit for limit in by_launch if isinstance(limit, Limit)]
     return (
@@ -121,7 +122,8 @@ def _launch_limit(case: Case, launch: Launch) -> Limit | str:
 
 
 def _host_pair_limit(case: Case) -> Limit | str:
-    """Messages pass the links of both GPUs, and the network."""
+    """The limit of messages that pass the links of both GPUs and the network, or the reason why it is
+    unknown."""
     link, gpu_link = case.limits.link, case.limits.gpu_link
     if not link or not gpu_link:
         return "messages between hosts pass the network as well; give --gpu-link and --link"

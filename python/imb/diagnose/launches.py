@@ -1,4 +1,4 @@
-"""Rules about launches: wrong bytes, rows that failed, launches cut off."""
+"""Rules about launches: wrong data, failed rows, launches that were cut off."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from imb.model.units import count_of, size, sizes
 
 
 def defects(case: Case) -> Iterator[Finding]:
-    """Bytes that -check found wrong."""
+    """Yield wrong bytes that -check found."""
     for curve in case.curves:
         wrong = curve.numbers(lambda row: row.defects)
         if np.nansum(wrong) > 0:
@@ -51,7 +51,7 @@ _FAILED = {
 
 
 def failures(case: Case) -> Iterator[Finding]:
-    """Rows that could not be measured."""
+    """Yield rows that could not be measured."""
     by_cause: dict[tuple[Key, str], list[tuple[Key, str]]] = {}
     for launch in case.side.launches:
         for key, failure in launch.failures.items():
@@ -82,7 +82,8 @@ _ALONE = (
 
 
 def separate_ranks(case: Case) -> Iterator[Finding]:
-    """Processes that were started alone, each as a launch of one process: benchmarks that need several were not measured."""
+    """Yield processes that were each started as a launch of one rank, so that benchmarks that need several
+    were not measured."""
     by_source: dict[str, list[Launch]] = {}  # by file or run
     for launch in case.side.launches:
         processes = {key.processes for key in (*launch.rows, *launch.failures)}
@@ -118,7 +119,7 @@ def _invalid(launch: Launch) -> list[str]:
 
 
 def _requested_ranks(launch: Launch) -> int:
-    """The number of ranks that was requested; 1 where it is not known."""
+    """The number of ranks that was requested, or 1 if it is unknown."""
     if (ranks := fact(int, launch.facts, "intent", "ranks")) is not None:
         return ranks
     words = launch.facts.get("command") or launch.run.command_line or []
@@ -127,7 +128,7 @@ def _requested_ranks(launch: Launch) -> int:
 
 
 def unread_lines(case: Case) -> Iterator[Finding]:
-    """Lines that look like results and were not read."""
+    """Yield lines that look like results but could not be read."""
     files: dict[str, list[Problem]] = {}
     for problem in case.side.unread:
         files.setdefault(problem.file, []).append(problem)
@@ -146,7 +147,7 @@ def unread_lines(case: Case) -> Iterator[Finding]:
 
 
 def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Finding:
-    """The finding of a FailedLaunch."""
+    """The finding about a FailedLaunch."""
     status, outcome = facts.get("exit_status"), str(facts.get("outcome", "failed")).replace("_", " ")
     why = facts.get("problem") or reason or "no reason was printed"
     return Finding(
@@ -160,7 +161,7 @@ def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Fi
 
 
 def ends(case: Case) -> Iterator[Finding]:
-    """Launches that did not end normally; failure rows and defects have their own rules."""
+    """Yield launches that did not end normally. Failure rows and defects have their own rules."""
     for launch in case.side.launches:
         if launch.name in case.failed:
             continue

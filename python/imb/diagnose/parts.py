@@ -1,4 +1,4 @@
-"""Rules about the variance components: launches outside the dominant state, and the component that dominates."""
+"""Rules about variance components: launches outside the dominant state, and the largest component."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imb.model.units import count_of
 
 
 def dominant_state(case: Case) -> Iterator[Finding]:
-    """Launches in passes whose fastest state is slower than the dominant state."""
+    """Yield launches in passes whose fastest state is slower than the dominant state."""
     for group in group_alike(case.variance.unusual):
         yield Finding(
             level="warning",
@@ -31,7 +31,7 @@ def dominant_state(case: Case) -> Iterator[Finding]:
 
 
 def variance(case: Case) -> Iterator[Finding]:
-    """The largest variance component of launches in passes, if it is above the threshold."""
+    """Yield the largest variance component of launches in passes, if it is above the threshold."""
     components, limit = case.variance, case.thresholds.variance
     first = components.dominates
     if not components.in_passes or first is None or first.typical <= limit:

@@ -13,14 +13,14 @@ from imb.model.observations import Launch
 from imb.model.path import LOOPBACK, Way
 from imb.model.units import amount, count_of, percent_text
 
-# Where conditions do not list RDMA devices, they are recognized by their usual names.
+# Usual names of RDMA devices, for launches whose conditions do not list them.
 _RDMA = re.compile(
     r"(mlx\d|hfi|qib|bnxt_re|irdma|efa|cxgb|rocep|ibp|mthca|hns|erdma|ocrdma|rdmap)\w*(:\d+)?$"
 )
 
 
 def used_paths(case: Case) -> Iterator[Finding]:
-    """A path that is not what the machine offers, and launches that did not all take the same one."""
+    """Yield paths that ignore what the machine offers, and launches that did not take the same path."""
     by_placement: dict[str, list[tuple[Launch, Way]]] = {}
     for launch, series in zip(case.side.launches, case.series, strict=True):
         rows = path.set_repetitions(launch.rows.values(), series.repetitions if series else {})
@@ -45,8 +45,9 @@ def used_paths(case: Case) -> Iterator[Finding]:
 
 
 def offered_interfaces(launch: Launch) -> list[Interface]:
-    """Interfaces that could carry messages: those in the launch's conditions, of the host that launched, else those that
-    its ranks' hosts listed, of which only the names are known."""
+    """Interfaces that could carry messages: the usable ones in the launch's conditions, which describe the
+    launching host, and RDMA devices that only the hosts of ranks listed. Of the latter only the names are
+    known."""
     interfaces = interfaces_in(launch.facts.get("conditions"))
     offered = usable_interfaces(interfaces)
     names = {name for rank in launch.run.ranks or [] for name in rank.interfaces or []}
@@ -59,7 +60,7 @@ def offered_interfaces(launch: Launch) -> list[Interface]:
 
 
 def _advice_within_host(launch: Launch, way: Way) -> tuple[str, str] | None:
-    """Title and advice, where messages within a host passed interfaces."""
+    """Title and advice if messages within a host passed interfaces, else None."""
     names = list(way.interfaces)
     if not names:
         return None
@@ -72,7 +73,7 @@ def _advice_within_host(launch: Launch, way: Way) -> tuple[str, str] | None:
 
 
 def _advice_between_hosts(launch: Launch, way: Way) -> tuple[str, str] | None:
-    """Title and advice, where messages between hosts left interfaces idle that are faster or as fast."""
+    """Title and advice if messages between hosts left interfaces idle that are as fast or faster, else None."""
     offered = offered_interfaces(launch)
     carrying = [interface for interface in offered if interface.name in way.interfaces]
     idle = [interface for interface in offered if interface.name not in {*way.interfaces, *way.above}]

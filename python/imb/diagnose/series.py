@@ -1,4 +1,4 @@
-"""The samples of a launch as arrays, for rules about associations. In a classic launch, a row is a sample."""
+"""The samples of a launch as arrays, for rules about associations. In a classic launch, each row is a sample."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ COUNTERS = (*Evidence.COUNTERS, "moved_ranks")
 
 
 class SampleSeries(NamedTuple):
-    """Samples that were observed, in the order of time; arrays of shape (samples,). `groups`: index into `keys`; `times`:
-    seconds per repetition; `seconds`: in all. By counter, of those that ever rose: `amounts` over all ranks, `most` on one
-    rank, and which `ranks` (-1: none). `moved_ranks` counts ranks that moved. `repetitions`: mean by number of the row."""
+    """Observed samples, in the order of time; arrays have shape (samples,). `groups`: index of the sample's
+    row in `keys`; `times`: seconds per repetition; `seconds`: duration of the sample. By counter that ever
+    rose: `amounts` over all ranks, `most` on one rank, and `ranks`, that rank or -1. The counter
+    `moved_ranks` counts ranks that moved. `repetitions`: mean repetitions by number of the row."""
 
     launch: Launch
     keys: list[Key]
@@ -34,7 +35,7 @@ class SampleSeries(NamedTuple):
 
 
 def series_of(launch: Launch) -> SampleSeries | None:
-    """The samples of a launch that were observed; None where there are none."""
+    """The observed samples of a launch, or None if there are none."""
     sampled: Sequence[tuple[Key, Sample | Result]]
     repetitions: dict[int, int] = {}
     if any(row.passes for row in launch.rows.values()):
@@ -76,12 +77,12 @@ def series_of(launch: Launch) -> SampleSeries | None:
 
 
 def amount_of(evidence: Evidence, counter: str) -> float:
-    """The amount of a counter over all ranks; of `moved_ranks`, how many ranks moved."""
+    """The amount of a counter over all ranks; for `moved_ranks`, the number of ranks that moved."""
     return _counted(evidence, counter)[0]
 
 
 def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
-    """The amount over all ranks, that of the worst rank, and which rank that is."""
+    """The amount over all ranks, the amount on the worst rank, and that rank (-1 if no rank has any)."""
     value: Counter | list[int] | None = getattr(evidence, counter)
     if not value:
         return 0.0, 0.0, -1
@@ -91,6 +92,7 @@ def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
 
 
 def _pure(sample: Sample | Result) -> float:
-    """Seconds of the transfer without computation, which a sample of overlap measures first."""
+    """Seconds of the transfer without computation, which an overlap sample measures first; 0 for other
+    samples."""
     loaded = sample.time_overlapped_seconds is not None
     return (sample.repetitions or 1) * (sample.time_pure_seconds or 0.0) if loaded else 0.0

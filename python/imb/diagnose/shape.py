@@ -1,4 +1,4 @@
-"""Rules about the shape of a curve over lengths: cliffs, plateaus, switches of the protocol."""
+"""Rules about the shape of a curve over message sizes: cliffs, plateaus, protocol changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from imb.model.mpis import EAGER_LIMITS
 from imb.model.observations import Side
 from imb.model.units import first_and_others, megabytes, percent_text, size, us
 
-_SHORT = 1024  # bytes: the time of shorter messages is latency
+_SHORT = 1024  # bytes: latency dominates the time of shorter messages
 _ADVICE_SHORT = (
     "the time of so short a message is latency, so a disturbed row looks like this: measure again with more launches; "
     "if it stays, the MPI changes protocol or algorithm at this message size"
@@ -23,7 +23,7 @@ _ADVICE_SHORT = (
 
 
 def cliffs(case: Case) -> Iterator[Finding]:
-    """One finding for all curves that fall between the same two lengths."""
+    """Yield one finding for all curves whose bandwidth falls between the same two sizes."""
     limit = case.thresholds.cliff
     places: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for curve in case.curves:
@@ -73,7 +73,7 @@ def cliffs(case: Case) -> Iterator[Finding]:
 
 
 def plateaus(case: Case) -> Iterator[Finding]:
-    """Bandwidth that stops growing although the model of the shorter lengths predicts more."""
+    """Yield curves whose bandwidth stops growing although the model of the shorter sizes predicts more."""
     limit = case.thresholds.plateau
     for curve in case.curves:
         lengths, medians, _ = curve.shape
@@ -84,7 +84,7 @@ def plateaus(case: Case) -> Iterator[Finding]:
         rates = lengths / medians
         flat = np.abs(rates / np.median(rates[-3:]) - 1) < 0.1
         start = len(rates) - int(np.argmin(flat[::-1])) if not flat.all() else 0
-        # Shorter lengths predict a bandwidth only if they are enough, and the last of them takes much longer than the first.
+        # Shorter sizes predict a bandwidth only if there are enough of them, and the last takes much longer than the first.
         if len(rates) - start < 3 or start < 5 or medians[start - 1] < 2 * medians[0]:
             continue
         before = curves.fit(lengths[:start], medians[:start])
@@ -114,7 +114,7 @@ def plateaus(case: Case) -> Iterator[Finding]:
 
 
 def switches(case: Case) -> Iterator[Finding]:
-    """One finding for all curves in which the protocol changes between the same two lengths."""
+    """Yield one finding for all curves in which the protocol changes between the same two sizes."""
     limit = case.thresholds.switch
     places: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for curve in case.curves:
@@ -125,7 +125,7 @@ def switches(case: Case) -> Iterator[Finding]:
             at, end = lengths[right.first], lengths[right.last]
             old, old_end = (left.latency + left.per_byte * n for n in (at, end))
             jump = (right.latency + right.per_byte * at) / old - 1 if old > 0 else 0.0
-            # Extrapolation of the previous segment is used only where its slope is known: where bytes took half of its time.
+            # Extrapolate the previous segment only if its slope is known: bytes took more than half of its time.
             last = left.per_byte * lengths[left.last]
             slope_is_known = old_end > 0 and last > 0.5 * (left.latency + last)
             far = (right.latency + right.per_byte * end) / old_end - 1 if slope_is_known else 0.0
@@ -141,7 +141,7 @@ def switches(case: Case) -> Iterator[Finding]:
                 }
             )
     for (before, after), changes in places.items():
-        # The simplest benchmark is the clearest; of the others the one with the largest jump.
+        # Name PingPong first, the simplest benchmark, or else the curve with the largest jump.
         plain = [change for change in changes if change["curve"].startswith("PingPong")]
         first = (plain or sorted(changes, key=lambda change: -abs(float(change["jump"]))))[0]
         jump = first["jump"]
@@ -161,7 +161,7 @@ def switches(case: Case) -> Iterator[Finding]:
 
 
 def _caches(side: Side) -> dict[str, Any]:
-    """Sizes of the caches as the conditions have them."""
+    """Sizes of the caches, as the conditions list them; empty if unknown."""
     facts = side.launches[0].facts if side.launches else {}
     caches = fact(list[Cache], facts, "conditions", "machine", "caches")
     return {} if caches is None else {"caches": {cache.name: cache.size for cache in caches}}

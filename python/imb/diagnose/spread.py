@@ -1,4 +1,4 @@
-"""Rules about spread: over ranks, over launches, over repetitions."""
+"""Rules about spread over ranks, over launches and over repetitions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from imb.stats.medians import nanmedian, percentiles
 
 
 def rank_spread(case: Case) -> Iterator[Finding]:
-    """Times of a row differ widely over ranks."""
+    """Yield rows whose times differ widely over ranks."""
     limit = case.thresholds.rank_spread
     for curve in case.curves:
         least = curve.numbers(lambda row: None if row.by_clock else row.time_min_seconds)
         most = curve.numbers(lambda row: None if row.by_clock else row.time_max_seconds)
         ratios = nanmedian(most / np.where(least > 0, least, np.nan))
-        # A collective of 0 bytes moves no message: how quickly it returns shows nothing about communication.
+        # A collective of 0 bytes moves no message, so its time says nothing about communication.
         moved = np.array([key.bytes != 0 or curve.transfer for key in curve.keys])
         over = np.flatnonzero((ratios > limit) & moved)
         if not len(over):
@@ -49,7 +49,7 @@ def rank_spread(case: Case) -> Iterator[Finding]:
 
 
 def slowest_rank(case: Case) -> Iterator[Finding]:
-    """One rank of three or more that is the slowest far more often than by chance (binomial test)."""
+    """Yield a rank, of three or more, that is the slowest far more often than by chance (binomial test)."""
     from scipy.special import bdtrc
 
     excess, share = case.thresholds.slowest_excess, case.thresholds.slowest_share
@@ -92,7 +92,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
 
 
 def launch_spread(case: Case) -> Iterator[Finding]:
-    """One finding for all curves: what makes launches differ is rarely a matter of one benchmark."""
+    """Yield one finding for all curves: a cause that makes launches differ rarely affects a single benchmark."""
     if len(case.side.launches) < 3:
         case.note(f"spread between launches: needs three launches, found {len(case.side.launches)}")
         return
@@ -108,7 +108,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
         spread = high / low
         keys = [key for key, good in zip(curve.keys, enough, strict=True) if good]
         all_medians.append(float(np.median(spread)))
-        if (spread > limit).mean() < 0.25:  # of many rows a few are always far off
+        if (spread > limit).mean() < 0.25:  # a few of many rows always differ much
             continue
         medians[str(curve.key)] = float(np.median(spread))
         at = int(np.argmax(spread))
@@ -137,7 +137,7 @@ def launch_spread(case: Case) -> Iterator[Finding]:
 
 
 def tails(case: Case) -> Iterator[Finding]:
-    """One repetition in a hundred takes many times the median."""
+    """Yield rows in which one repetition in a hundred takes many times the median."""
     limit = case.thresholds.tail
     for curve in case.curves:
         middle = curve.numbers(lambda row: (row.quantiles or {}).get("p50"))
@@ -162,7 +162,7 @@ def tails(case: Case) -> Iterator[Finding]:
 
 
 def _is_rooted(curve: Curve) -> bool:
-    """Whether it is a collective of one root: its ranks differ by design."""
+    """Whether the curve is a collective with one root: its ranks differ by design."""
     return collective_models.family(curve.key.benchmark) in ("bcast", "scatter", "gather", "reduce")
 
 
@@ -172,7 +172,7 @@ def _most_often(ranks: Iterator[int | None]) -> int | None:
 
 
 def place(launch: Launch, rank: int) -> str:
-    """` (host n1, CPUs 0-3)` of a rank, where it is known."""
+    """` (host n1, CPUs 0-3)` of a rank, or an empty text if it is unknown."""
     for info in launch.run.ranks or []:
         if info.rank == rank:
             return f" (host {info.host}{f', CPUs {info.cpus}' if info.cpus else ''})"

@@ -1,1 +1,1 @@
-"""Measurements over time: sessions, baselines, the values of a host, and where something changed. Pure."""
+"""Measurements over time: sessions, baselines, prediction of a new session, and steps in a history. Pure."""

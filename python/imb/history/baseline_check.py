@@ -1,4 +1,4 @@
-"""Results against a baseline: which one fits, and a comparison per metric."""
+"""Check of results against a baseline: the choice of the baseline, and a comparison per metric."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from imb.model.units import count_of, percent_text
 from imb.stats.error_rates import FALSE_CHECK
 from imb.stats.shift import FEWEST as FEWEST_SESSIONS
 
-MORE = 10  # sessions of a baseline: notes also state the power of a check for so many
+MORE = 10  # notes also state what a check finds with this many sessions of the baseline
 
 
 class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,8 @@ class BaselineCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | None) -> Baseline:
-    """The newest baseline of this machine and placement. Raises ImbError where there is none."""
+    """The newest baseline of this machine and placement. An unknown machine or placement fits any. Raises
+    ImbError if no baseline fits."""
     fits = [
         baseline
         for baseline in baselines
@@ -51,7 +52,7 @@ def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | No
 
 
 def placements_of(baselines: Sequence[Baseline]) -> str:
-    """`intra-node on 8 cores ...; inter-node on ...`, each once."""
+    """The distinct placements and machines: `intra-node on 8 cores ...; inter-node on ...`."""
     return "; ".join(
         dict.fromkeys(
             f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
@@ -70,9 +71,9 @@ def check(
     assume_one_session: bool = False,
     assume_stable: bool = False,
 ) -> BaselineCheck:
-    """Judges a side against a baseline, by each metric that has a tolerance. `old`: launches with the MPI, programs and settings of the
-    baseline that were interleaved with this side; they replace the launches of the baseline. `earlier` launches define the dominant state.
-    Raises ImbError."""
+    """Judge a side against a baseline, by each metric that has a tolerance. `old`: launches with the MPI,
+    programs and settings of the baseline, interleaved with this side; they replace the launches of the
+    baseline. `earlier` launches help to define the dominant state. Raises ImbError."""
     machine = machine_of(side)
     warnings: list[str] = []
     same = baseline.machine.same(machine)
@@ -120,8 +121,9 @@ def check(
 
 
 def _predicted(comparison: Comparison, reference: Side, side: Side) -> Comparison:
-    """The comparison; if it is inconclusive because the results have too few sessions, it is judged by the prediction interval of the
-    sessions of the baseline (imb.history.prediction), if these are enough."""
+    """The comparison, judged by the prediction interval of the baseline's sessions (imb.history.prediction)
+    if the results have too few sessions for a test and the baseline has enough. Otherwise the comparison is
+    unchanged."""
     sessions = [_group_by_session(each) for each in (reference, side)]
     if comparison.remedy is None or None in sessions:
         return comparison
@@ -172,7 +174,7 @@ def _predicted(comparison: Comparison, reference: Side, side: Side) -> Compariso
 
 
 def _group_by_session(side: Side) -> dict[str, list[Launch]] | None:
-    """Launches with rows by session; None where a session is not known."""
+    """Launches with rows, by session, or None if the session of a launch is unknown."""
     sessions: dict[str, list[Launch]] = {}
     for launch, session in zip(side.launches, counted_sessions(side), strict=True):
         if session is None:
@@ -183,7 +185,9 @@ def _group_by_session(side: Side) -> dict[str, list[Launch]] | None:
 
 
 def _effect(old: Effect, size: float, limit: float, half: float, settings: CompareSettings) -> Effect:
-    """The effect of a band that is slower by `size` (a logarithm; NaN: too few sessions have the band). `half`: half width of its interval."""
+    """The effect of a band that is slower by `size`, a logarithm. `limit`: the largest |size| of an unchanged
+    band; `half`: half width of the interval of this band alone. If `size` is NaN (too few sessions have the
+    band), the effect is `old`."""
     if not np.isfinite(size):
         return old
     least = float(np.log1p(settings.relevant))
@@ -202,8 +206,9 @@ def _effect(old: Effect, size: float, limit: float, half: float, settings: Compa
 
 
 def _add_remedy(comparison: Comparison, reference: Side) -> Comparison:
-    """The comparison with a note on what this check can detect, and on what helps if sessions differ: more sessions of the baseline, or the
-    old build or setting measured again beside the new one."""
+    """The comparison; if it is inconclusive, with a note on what this check can detect and what helps if
+    sessions differ: more sessions of the baseline, or the old build or setting measured again beside the new
+    one."""
     if comparison.inconclusive is None:
         return comparison
     sessions = _group_by_session(reference) or {}
@@ -231,5 +236,5 @@ def _add_remedy(comparison: Comparison, reference: Side) -> Comparison:
 
 
 def _percent(size: float) -> str:
-    """Of a difference of logarithms."""
+    """A difference of logarithms as a percentage."""
     return percent_text(float(np.expm1(size)), 0)

@@ -1,7 +1,7 @@
-"""Whether a new session is like earlier ones: the prediction interval of Student's t. Arrays in, arrays out. Pure.
+"""Prediction interval for a new session, from earlier sessions, by Student's t. Arrays in, arrays out. Pure.
 
-A column is a series (a curve in a size band); figures are logarithms of one figure per session. The error of a new session is
-that of sessions themselves, so one session can be judged where FEWEST earlier ones show how far sessions differ (Hahn and
+A column is a series (a curve in a size band); its values are logarithms, one per session. Earlier sessions
+show how far sessions differ; so a single new session can be judged if there are FEWEST earlier ones (Hahn and
 Meeker, Statistical Intervals, 1991, section 4.7). `level` is divided among the series (Bonferroni).
 """
 
@@ -17,13 +17,15 @@ from imb.stats.arrays import Values
 from imb.stats.error_rates import FALSE_CHECK
 from imb.stats.shift import LEAST_SPREAD
 
-FEWEST = 5  # earlier sessions
+FEWEST = 5  # earlier sessions that a prediction needs
 
 
 class Prediction(NamedTuple):
-    """Of each series: how far the new sessions are from the mean of the earlier ones, its standard error, degrees of freedom, and
-    how many earlier sessions there are. NaN where they are fewer than FEWEST, or no new one has the series. `before`: of `predict_newest`, how
-    many sessions directly before it were outside their own limits to the same side."""
+    """Arrays of shape (series,). `size`: mean of the new sessions minus mean of the earlier ones; `error`:
+    its standard error, with `degrees` of freedom; `earlier`: number of earlier sessions. `size` and `error`
+    are NaN if there are fewer than FEWEST earlier sessions, or if no new session has the series. `before`
+    (only of `predict_newest`): number of sessions directly before the newest that were outside their own
+    limits on the same side."""
 
     size: Values
     error: Values
@@ -32,7 +34,8 @@ class Prediction(NamedTuple):
     before: Values | None = None
 
     def limit(self, level: float = FALSE_CHECK) -> Values:
-        """The largest distance that an unchanged session has, in any series, but for a probability of `level`."""
+        """The largest |size| of an unchanged session: the probability that any series exceeds it is at most
+        `level`."""
         return self._reach(level / max(1, int(np.isfinite(self.size).sum())))
 
     def half_width(self, confidence: float) -> Values:
@@ -45,8 +48,8 @@ class Prediction(NamedTuple):
 
 
 def limit_with(earlier: Values, many: int, level: float = FALSE_CHECK) -> float | None:
-    """The limit of one new session, of the median series, if there were `many` earlier sessions that differ as these do; None for fewer than
-    two of these."""
+    """The limit of one new session in the median series, if there were `many` earlier sessions that differ as
+    these do. None if no series has two of these."""
     several = np.isfinite(earlier).sum(axis=0) >= 2
     if not several.any():
         return None
@@ -56,7 +59,8 @@ def limit_with(earlier: Values, many: int, level: float = FALSE_CHECK) -> float 
 
 
 def predict(earlier: Values, new: Values) -> Prediction:
-    """earlier, new: shape (sessions, series), NaN where a session lacks a series."""
+    """Predict new sessions from earlier ones. earlier, new: shape (sessions, series), NaN if a session lacks
+    a series."""
     counts, several = np.isfinite(earlier).sum(axis=0), np.isfinite(new).sum(axis=0)
     enough = (counts >= FEWEST) & (several > 0)
     size, error = np.full(earlier.shape[1], np.nan), np.full(earlier.shape[1], np.nan)
@@ -69,8 +73,9 @@ def predict(earlier: Values, new: Values) -> Prediction:
 
 
 def predict_newest(logs: Values, begins: npt.NDArray[np.int64], level: float = FALSE_CHECK) -> Prediction:
-    """The last session against the earlier ones of its level, which begins at session `begins` of each series. A session that
-    stood out when it was new does not count among the earlier ones, so that one bad night does not hide the next."""
+    """Compare the last session with the earlier sessions of its level, which begins at session `begins` of
+    each series. A session that was outside its limits when it was new is left out, so that one bad night does
+    not hide the next."""
     used = np.where(np.arange(len(logs))[:, None] >= begins, logs, np.nan)
     prediction = predict(used[:-1], used[-1:])
     before = np.zeros(logs.shape[1])

@@ -1,7 +1,8 @@
-"""The history of launches: sessions in the order of time, and where curves change their level. Pure.
+"""The history of launches: sessions in the order of time, and changes of level in curves. Pure.
 
-The session is the unit of replication: launches of one evening share what the machine was like that evening, so however
-many there are, they count once. imb.history.steps finds the steps; docs/evidence/history.md has its error rates.
+The session is the unit of replication: all launches of one evening share the state of the machine, so they
+count once, however many there are. imb.history.steps finds the steps; docs/evidence/history.md has its error
+rates.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ EXIT: dict[Verdict, int] = {
     "too little history": Status.UNDECIDED,
     "too noisy": Status.UNDECIDED,
 }
-BLIND = 9.0  # a slowdown; a history in which only larger ones would be found is too noisy
+BLIND = 9.0  # a slowdown; a history that shows only larger ones is too noisy
 AFTER = 5  # sessions after a step, for `detectable`
-CORRELATED = 0.8  # correlation of neighboring sessions, from which on steps are found where there are none
+CORRELATED = 0.8  # from this correlation of neighboring sessions on, false steps are frequent
 
 
 class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`relevant`: steps below this share are not reported. `level`: probability that a history without a change shows one.
-    `benchmarks`: only these, in any case; empty: all. `since`: only changes from this date on count for the verdict."""
+    """`relevant`: smaller steps are not reported, 0.02 is 2 %. `level`: probability that a history without a
+    change shows one. `benchmarks`: judge only these, case-insensitive; all if empty. `since`: only changes
+    from this date on count for the verdict."""
 
     metric: str = "time"
     relevant: float = 0.02
@@ -53,15 +55,17 @@ class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """`date`: when its first launch began, ISO 8601. `runs`: in the order of time."""
+    """`date`: when the first launch of the session began, ISO 8601. `runs`: names of its launches, in the
+    order of time."""
 
     date: str
     runs: list[str]
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
-    """A curve (its `bytes` is None) in a size band. `slowness`: by session the geometric mean over rows, relative to the
-    median session; 1.05 is 5 % slower. None where the session has no row of it."""
+    """A curve (its `bytes` is None) in a size band. `slowness`: for each session, the geometric mean over
+    rows, relative to the median session; 1.05 is 5 % slower. None if the session has no row of the series.
+    `rows`: number of rows."""
 
     curve: Key
     band: Band
@@ -70,8 +74,8 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one series. `speed` > 1: faster than before. [`low`, `high`] covers it with HistorySettings.confidence, adjusted for
-    the selection of series that changed (false coverage rate)."""
+    """The change of one series. `speed` > 1: faster than before. [`low`, `high`] covers it with
+    HistorySettings.confidence, adjusted for the selection of series that changed (false coverage rate)."""
 
     curve: Key
     band: Band
@@ -82,9 +86,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewestDeviation(msgspec.Struct, frozen=True, kw_only=True):
-    """A series in which the newest session is outside the prediction interval of `earlier` sessions. `speed` > 1: faster than they.
-    `limit`: the largest slowdown that is still inside, 0.05 is 5 %. `since`: index of the first of the consecutive sessions that were
-    outside to the same side when they were new."""
+    """A series in which the newest session is outside the prediction interval of `earlier` sessions (their
+    number). `speed` > 1: faster than they. `limit`: the largest slowdown inside the interval, 0.05 is 5 %.
+    `since`: index of the first of the consecutive sessions that were outside on the same side when they were
+    new."""
 
     curve: Key
     band: Band
@@ -95,9 +100,10 @@ class NewestDeviation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Series that change at one session. `session`: index of the first one after the change; `run`, `date`: its first run.
-    `before`: the last run before. `conditions`: what differs between these two sessions. `until`: the session from which on the
-    level before is back: the change is past. None if it lasts."""
+    """Series that change at one session. `session`: index of the first session after the change; `run`,
+    `date`: its first launch. `before`: the last launch before the change. `conditions`: what differs between
+    these two sessions. `until`: index of the session from which the old level is back, or None if the change
+    lasts."""
 
     session: int
     run: str
@@ -109,12 +115,19 @@ class ChangePoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of `imb watch`. `drifts`: series that change steadily, from the first session to the last. `correlation`: of
-    the noise of neighboring sessions. `detectable`: the slowdown, 0.05 is 5 %, that is found within five sessions in 19
-    of 20 cases in the median series, or None if it is unknown. `newest`: where the last session is outside the prediction
-    interval of earlier ones, the largest first; `limit`: the slowdown of the newest session that is found in the median
-    series, or None if there are too few sessions. `verdict`: slower where any change that counts is, or the newest session; too noisy where nothing
-    is found and `detectable` (without one, `limit`) is above BLIND."""
+    """Result of `imb watch`.
+
+    `drifts`: series that change steadily, from the first session to the last. `correlation`: correlation
+    between the noise of neighboring sessions. `detectable`: the slowdown (0.05 is 5 %) that is found within
+    five sessions in 19 of 20 cases in the median series, or None if it is unknown.
+
+    `newest`: series in which the last session is outside the prediction interval of earlier ones, the largest
+    deviation first. `limit`: the slowdown of the newest session that is found in the median series, or None
+    if there are too few sessions.
+
+    `verdict`: slower if any change that counts, or the newest session, is slower; too noisy if no change is
+    found and `detectable` (if None, `limit`) is above BLIND.
+    """
 
     name: str
     settings: HistorySettings
@@ -131,7 +144,8 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def history(side: Side, settings: HistorySettings | None = None) -> History:
-    """The history of these launches. Raises ImbError for an unknown metric and where no launch has a date and a figure."""
+    """The history of these launches. Raises ImbError for an unknown metric, and if no launch has both a date
+    and a value."""
     settings = settings or HistorySettings()
     refuse_unknown_metric(settings.metric)
     launches, other_widths = _without_measured_widths(side.launches)
@@ -205,7 +219,8 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
 
 
 def _without_measured_widths(launches: Sequence[Launch]) -> tuple[list[Launch], str | None]:
-    """The launches without rows of -arrival xN, of which none has the width of another launch; and what a note says of that."""
+    """The launches without rows of -arrival xN, whose width differs in every launch, and a note if there were
+    any, else None."""
     kept = [
         msgspec.structs.replace(
             launch, rows={key: row for key, row in launch.rows.items() if key.arrival_width_seconds is None}
@@ -221,8 +236,8 @@ def _without_measured_widths(launches: Sequence[Launch]) -> tuple[list[Launch], 
 
 
 def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
-    """Launches with rows, each once, by session, both in the order of time; and how many have no date. Sessions
-    that begin within APART of the first count as one, as in comparisons, and so do launches without a session."""
+    """Launches with rows, each once, by session, both in the order of time; and the number of launches
+    without a date. Sessions that begin within APART of the first count as one, as in comparisons."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
     dated = sorted(
         ((when, launch) for launch in once if (when := start_time(launch))), key=lambda pair: pair[0]
@@ -240,8 +255,9 @@ def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
 def levels_by_session(
     sessions: Sequence[Sequence[Launch]], settings: HistorySettings
 ) -> tuple[Values, dict[tuple[Key, Band], list[int]]]:
-    """Logarithms of slowness, shape (sessions, series), and of each series the numbers of its rows. A level is the mean over the rows
-    of a series, each relative to its median over sessions. Without that, a row that a session lacks would look like a step."""
+    """Logarithms of slowness, shape (sessions, series), and for each series the indices of its rows. A level
+    is the mean over the rows of a series, each relative to its median over sessions. Otherwise a row that a
+    session lacks would look like a step."""
     keys = _chosen(
         dict.fromkeys(key for session in sessions for launch in session for key in launch.rows), settings
     )
@@ -260,8 +276,8 @@ def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
 
 
 def _figures(sessions: Sequence[Sequence[Launch]], keys: list[Key], metric: str) -> tuple[Values, list[Key]]:
-    """Logarithms of slowness, the median over the launches of a session, shape (sessions, rows); NaN where a session lacks
-    the row. Rows without any figure above 0 are dropped."""
+    """Logarithms of slowness, shape (sessions, rows): medians over the launches of a session, NaN if a
+    session lacks the row. Rows without any value above 0 are dropped; the second item has the remaining keys."""
     take = METRICS[metric]
     sign = -1.0 if metric in MORE_IS_BETTER else 1.0
     logs = np.full((len(sessions), len(keys)), np.nan)
@@ -282,7 +298,7 @@ def _change(series: tuple[tuple[Key, Band], list[int]], change: steps.Step | ste
 
 
 def _error_rate_caveats(detected: steps.DetectedSteps) -> Iterator[str]:
-    """Why the error rate of steps does not hold for this history."""
+    """Yield why the error rate of steps does not hold for this history."""
     if detected.correlation >= CORRELATED:
         yield (
             f"neighboring sessions are alike (correlation {detected.correlation:.1f}): the error rate of steps does not hold; steps may be"
@@ -335,8 +351,8 @@ def _newest(
     places: Sequence[tuple[Key, Band]],
     settings: HistorySettings,
 ) -> tuple[list[NewestDeviation], float | None]:
-    """Series in which the newest session stands out, and the slowdown that is found in the median series. A series that drifts
-    has no level to stand out from."""
+    """Series in which the newest session is outside its limit, and the slowdown that is found in the median
+    series or None. A series that drifts has no level, so it is never reported."""
     begins = np.zeros(levels.shape[1], dtype=np.int64)
     for step in detected.steps if detected else []:
         begins[step.series] = max(begins[step.series], step.until or step.at)

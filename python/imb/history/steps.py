@@ -1,11 +1,12 @@
-"""Where histories of many series change their level. Arrays in, steps out. Pure.
+"""Changes of level in the histories of many series. Arrays in, steps out. Pure.
 
-Series are logarithms of one figure per session, so a step of 0.05 is about 5 %. The error rate holds for all series and
-all sessions together: max-T by resampling (Westfall and Young, Resampling-Based Multiple Testing, 1993). Sessions are
-resampled whole, so series that are slow on the same day stay so. One session is like the next where nothing changed, but
-for autocorrelation, which is estimated and put into the resampled histories (sieve bootstrap: Buehlmann, Bernoulli 3 (1997)
-123). Several steps are found by binary segmentation (Vostrikova, Soviet Mathematics Doklady 24 (1981) 55), levels that come to an
-end by circular binary segmentation (Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5 (2004) 557), each at half of the level.
+Series are logarithms, one value per session, so a step of 0.05 is about 5 %. The error rate holds for all
+series and all sessions together: max-T by resampling (Westfall and Young, Resampling-Based Multiple Testing,
+1993). Whole sessions are resampled, so series that are slow on the same day stay together. If nothing
+changed, sessions are exchangeable except for autocorrelation, which is estimated and added to the resampled
+histories (sieve bootstrap: Buehlmann, Bernoulli 3 (1997) 123). Binary segmentation finds several steps
+(Vostrikova, Soviet Mathematics Doklady 24 (1981) 55); circular binary segmentation finds levels that end
+(Olshen, Venkatraman, Lucito and Wigler, Biostatistics 5 (2004) 557). Each uses half of the level.
 """
 
 from __future__ import annotations
@@ -21,22 +22,25 @@ from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import TO_DEVIATION, nanmedian
 from imb.stats.shift import LEAST_SPREAD, noncentrality
 
-Cut: TypeAlias = tuple[int, ...]  # where a new level begins, and, if it comes to an end, where
+Cut: TypeAlias = tuple[
+    int, ...
+]  # session at which a new level begins, and, if the level ends, session at which it ends
 
 FEWEST = 8  # sessions of a history; docs/evidence/history.md has the error rate at this length
-SHORTEST = 2  # sessions of a level: one session that stands out is no step
-NEIGHBORS = 3  # sessions on either side that decide whether one stands out
-OUTLIER = 3.0  # standard deviations
-DRAWS = 499  # resampled histories
-_AT_ONCE = 37  # of them
+SHORTEST = 2  # fewest sessions of a level: a single outlier is no step
+NEIGHBORS = 3  # sessions on either side with which a session is compared
+OUTLIER = 3.0  # standard deviations from its neighbors beyond which a session is an outlier
+DRAWS = 499  # fewest resampled histories
+_AT_ONCE = 37  # resampled histories computed at a time
 _MOST_CORRELATED = 0.9
-_ROUNDING = 1e-6  # scores below it are those of equal figures
-_SEED = 20261123  # the same history gets the same answer
+_ROUNDING = 1e-6  # equal values give scores below it
+_SEED = 20261123  # fixed, so that the same history gets the same result
 
 
 class Step(NamedTuple):
-    """A series has another level from session `at` on. `size`: of the logarithm, the new level less the old one, with an
-    interval [`low`, `high`]. `until`: the session from which on it has the old level again; None: the new one lasts."""
+    """A series has another level from session `at` on. `size`: the new level minus the old one, a logarithm,
+    with the interval [`low`, `high`]. `until`: the session from which the old level is back, or None if the
+    new level lasts."""
 
     series: int
     at: int
@@ -47,7 +51,8 @@ class Step(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """A series that one straight line describes better than its steps; `size`: from the first session to the last one."""
+    """A series that one straight line describes better than steps. `size`: change from the first session to
+    the last, a logarithm, with the interval [`low`, `high`]."""
 
     series: int
     size: float
@@ -56,8 +61,9 @@ class Drift(NamedTuple):
 
 
 class DetectedSteps(NamedTuple):
-    """Ordered by session, then by series. `correlation`: of the noise of one session with that of the next one. `sloping`: series
-    that change steadily within their levels, so that steps in them may be parts of a drift."""
+    """Steps in the order of sessions, then of series. `correlation`: correlation between the noise of
+    neighboring sessions. `sloping`: series that change steadily within their levels, so that their steps may
+    be parts of a drift."""
 
     steps: list[Step]
     drifts: list[Drift]
@@ -68,12 +74,12 @@ class DetectedSteps(NamedTuple):
 def find_steps(
     logs: Values, level: float = ANY_FALSE, least: float = 0.0, confidence: float = 0.95
 ) -> DetectedSteps:
-    """Steps and drifts of at least `least` (of the logarithm), whose interval excludes no change.
+    """Steps and drifts of at least `least` (a logarithm) whose interval excludes no change.
 
-    logs: shape (sessions, series), in the order of time, NaN where a session lacks a series; infinities are refused.
-    level: probability that a history without a change shows one anywhere. Intervals have this confidence after
-    selection: false coverage rate (Benjamini and Yekutieli, J. Am. Stat. Assoc. 100 (2005) 71). Raises ValueError for
-    fewer than FEWEST sessions, and for infinities.
+    logs: shape (sessions, series), in the order of time, NaN if a session lacks a series. level: probability
+    that a history without a change shows any. Intervals have this confidence after selection: false coverage
+    rate (Benjamini and Yekutieli, J. Am. Stat. Assoc. 100 (2005) 71). Raises ValueError for fewer than FEWEST
+    sessions, and for infinities.
     """
     if len(logs) < FEWEST or np.isinf(logs).any():
         raise ValueError(f"{FEWEST} sessions or more with finite figures are required")
@@ -99,16 +105,17 @@ def find_steps(
 
 
 def _is_certain(change: Step | Drift, least: float) -> bool:
-    """Whether it is as large as `least`, and its interval excludes no change: the search for places is by another test."""
+    """Whether a change is at least `least` and its interval excludes no change. The search for places uses
+    another test, so this is not implied."""
     return abs(change.size) >= least and not change.low <= 0 <= change.high
 
 
 def detectable_step(
     logs: Values, correlation: float, level: float, after: int, power: float = 0.95
 ) -> float | None:
-    """The step at the end of the history that is found when `after` sessions follow it, in `power` of all cases, in the
-    series with the median spread. An upper limit: the level is divided among sessions and series (Bonferroni). None where
-    no series has a spread."""
+    """The step at the end of the history that is found after `after` sessions, in a share `power` of all
+    cases, in the series with the median spread. This is an upper limit, because the level is divided among
+    sessions and series (Bonferroni). None if no series has enough sessions."""
     between = np.abs(np.diff(logs, axis=0))
     enough = np.isfinite(between).sum(axis=0) >= FEWEST // 2
     if not enough.any():
@@ -121,14 +128,16 @@ def detectable_step(
 
 
 def _spread(between: Values, correlation: float) -> Values:
-    """Standard deviations of a session, from median differences of neighbors, in which steps do not count."""
+    """Standard deviation of a session in each series, from median differences of neighbors, which steps do
+    not change."""
     spread: Values = np.maximum(TO_DEVIATION * between / np.sqrt(2 * (1 - correlation)), LEAST_SPREAD)
     return spread
 
 
 def clip_outliers(logs: Values) -> Values:
-    """Sessions that stand out alone, moved to OUTLIER standard deviations from the median of their NEIGHBORS on either side (Hampel, J. Am.
-    Stat. Assoc. 69 (1974) 383). A level that lasts is its own median, so it stays. Shape (..., sessions, series)."""
+    """`logs` with single outliers moved to OUTLIER standard deviations from the median of their NEIGHBORS on
+    either side (Hampel, J. Am. Stat. Assoc. 69 (1974) 383). A level that lasts is its own median, so it is
+    unchanged. Shape (..., sessions, series)."""
     ends = [(0, 0)] * (logs.ndim - 2) + [(NEIGHBORS, NEIGHBORS), (0, 0)]
     padded = np.pad(logs, ends, constant_values=np.nan)
     middle = nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBORS + 1, axis=-2), axis=-1)
@@ -139,10 +148,13 @@ def clip_outliers(logs: Values) -> Values:
 
 
 def correlation_of(logs: Values) -> float:
-    """Correlation of neighboring sessions, from 0 to 0.9, the same for all series: 1 + correlation is the ratio of squared
-    differences two sessions apart to those one session apart, so levels and steps do not count (after Chakar, Lebarbier,
-    Levy-Leduc and Robin, Bernoulli 23 (2017) 1408). The largest tenth of differences is left out: steps and outliers. One
-    standard error is added, because a correlation that is missed makes false steps."""
+    """Correlation of neighboring sessions, from 0 to 0.9, common to all series.
+
+    1 + correlation is the squared ratio of differences two sessions apart to differences one session apart,
+    so levels and steps do not count (after Chakar, Lebarbier, Levy-Leduc and Robin, Bernoulli 23 (2017)
+    1408). The largest tenth of the differences is left out: steps and outliers. One standard error is added,
+    because an underestimated correlation causes false steps.
+    """
     ratios = []
     for series in logs.T:
         finite = series[np.isfinite(series)]
@@ -163,8 +175,8 @@ def _mean_without_largest(values: Values) -> float:
 def _segmented(
     logs: Values, level: float, correlation: float, random: np.random.Generator
 ) -> dict[int, list[int]]:
-    """Sessions at which series change, by series. They are searched in all series together, so that series which change together
-    support each other; each series keeps those that its own levels need."""
+    """Sessions at which each series changes, by series. The search uses all series together, so that series
+    which change together support each other. Each series then keeps only the cuts that its own levels need."""
     limits: dict[Cut, float] = {}
     parts = [(0, len(logs))]
     while parts:
@@ -184,8 +196,8 @@ def _segmented(
 
 
 def _needed(series: Values, limits: dict[Cut, float]) -> list[int]:
-    """Indices of the cuts at which levels of this series differ by its score's limit, each between its neighbors; the weakest cut
-    is dropped first. series: shape (sessions, 1)."""
+    """Sessions of the cuts that this series needs: at each, the score of its two levels exceeds the limit of
+    the cut. The weakest cut is dropped first. series: shape (sessions, 1)."""
     cuts = list(limits)
     while cuts:
         places = sorted({0, len(series), *(place for cut in cuts for place in cut)})
@@ -204,14 +216,14 @@ def _needed(series: Values, limits: dict[Cut, float]) -> list[int]:
 
 
 def _splits(sessions: int) -> Indices:
-    """Where two levels may meet: the first one has the sessions [0, n)."""
+    """Candidates [0, n) for a first level that is followed by another one; shape (candidates, 2)."""
     ends = np.arange(SHORTEST, sessions - SHORTEST + 1)
     return np.stack([np.zeros_like(ends), ends], axis=1)
 
 
 def _arcs(sessions: int) -> Indices:
-    """Where a level may begin and end, [i, j), inside of another one: its length is at most half of the sessions, and lengths grow by a
-    quarter."""
+    """Candidates [i, j) for a level inside another one; shape (candidates, 2). The length is at most half of
+    the sessions, and candidate lengths grow by a quarter."""
     arcs = [np.empty((0, 2), dtype=np.int64)]
     length = SHORTEST
     while length <= sessions // 2:
@@ -222,9 +234,13 @@ def _arcs(sessions: int) -> Indices:
 
 
 def _scores(values: Values, candidates: Indices) -> Values:
-    """How much better two levels describe a series than one, the second in the sessions [i, j) of a candidate, shape (..., candidates,
-    series): (n - 2) log(squares about one level / squares about two), which is comparable between series of different length
-    (Wallace, Ann. Math. Stat. 30 (1959) 1124). values: shape (..., sessions, series), NaN where a session lacks a series."""
+    """How much better two levels describe a series than one, if the second has the sessions [i, j) of a
+    candidate; shape (..., candidates, series).
+
+    The score is (n - 2) log(squares about one level / squares about two), which is comparable between series
+    of different length (Wallace, Ann. Math. Stat. 30 (1959) 1124). values: shape (..., sessions, series), NaN
+    if a session lacks a series.
+    """
     finite = np.isfinite(values)
     counts = _summed(finite.astype(np.float64), candidates)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -247,8 +263,8 @@ def _summed(values: Values, candidates: Indices) -> Values:
 def _limit(
     part: Values, candidates: Indices, level: float, correlation: float, random: np.random.Generator
 ) -> float | None:
-    """The score that resampled histories without a step reach anywhere with a probability of `level`; None where the
-    highest score of `part` is below it, which is often known after few of them."""
+    """The score that resampled histories without a step reach anywhere with a probability of `level`. None if
+    the highest score of `part` is below it; a few resampled histories often show that."""
     if not len(candidates):
         return None
     part = clip_outliers(part)
@@ -257,7 +273,7 @@ def _limit(
     if highest < _ROUNDING:
         return None
     draws = max(DRAWS, int(np.ceil(1 / level)))  # fewer could not show so small a probability
-    allowed = int(level * (draws + 1)) - 1  # resampled histories that may be higher
+    allowed = int(level * (draws + 1)) - 1  # resampled histories that may have a higher score
     filled = _filled(part, finite, random)
     filled -= filled.mean(axis=0)
     reached: list[Values] = []
@@ -274,7 +290,7 @@ def _limit(
 
 
 def _filled(part: Values, finite: Mask, random: np.random.Generator) -> Values:
-    """What is missing is drawn from the rest of the series."""
+    """`part` with missing values replaced by random values of the same series."""
     filled = np.where(finite, part, 0.0)
     for series in np.flatnonzero(finite.any(axis=0) & ~finite.all(axis=0)):
         present = finite[:, series]
@@ -283,7 +299,7 @@ def _filled(part: Values, finite: Mask, random: np.random.Generator) -> Values:
 
 
 def _correlated(noise: Values, correlation: float) -> Values:
-    """Autoregressive series of this noise, shape (draws, sessions, series)."""
+    """Autoregressive series made from this noise, shape (draws, sessions, series)."""
     if not correlation:
         return noise
     series = np.empty_like(noise)
@@ -296,8 +312,9 @@ def _correlated(noise: Values, correlation: float) -> Values:
 def _sizes(
     series: Values, places: list[int], confidence: float, correlation: float, least: float
 ) -> list[tuple[int, float, float, float, int | None]]:
-    """Place, size and interval of each step, and where the old level comes back. Student, with the spread of all levels; correlated
-    sessions count as fewer. A level is the old one if it differs from it by less than its error or `least`, and less than half of the step."""
+    """Session, size and interval of each step, and the session at which the old level is back or None.
+    Student's interval uses the spread of all levels; correlated sessions count as fewer. A level is the old
+    one if their difference is less than half of the step, and less than its error or `least`."""
     levels = [level[np.isfinite(level)] for level in np.split(series, places)]
     degrees = max(1, sum(map(len, levels)) - len(levels))
     variance = sum(float(((level - level.mean()) ** 2).sum()) for level in levels) / degrees
@@ -318,7 +335,8 @@ def _sizes(
 
 
 def _is_drift(series: Values, places: list[int]) -> bool:
-    """Whether a straight line describes it better than these levels (Schwarz, Ann. Stat. 6 (1978) 461)."""
+    """Whether a straight line describes the series better than these levels (Schwarz, Ann. Stat. 6 (1978)
+    461)."""
     sessions = np.flatnonzero(np.isfinite(series))
     values = series[sessions]
     levels = np.split(series, places)
@@ -333,7 +351,7 @@ def _is_drift(series: Values, places: list[int]) -> bool:
 
 
 def _slope(series: Values, confidence: float, correlation: float) -> tuple[float, float, float]:
-    """Change along a straight line over the whole history, with an interval."""
+    """Change along a straight line over the whole history, with its interval."""
     sessions = np.flatnonzero(np.isfinite(series))
     values, time = series[sessions], sessions - sessions.mean()
     slope = float(time @ values / (time @ time))
@@ -348,7 +366,7 @@ def _slope(series: Values, confidence: float, correlation: float) -> tuple[float
 
 
 def _sloping(logs: Values, places: dict[int, list[int]], level: float, correlation: float) -> list[int]:
-    """Series whose levels have a common slope (Student, Bonferroni)."""
+    """Series whose levels have a common slope (Student's test, Bonferroni)."""
     limit = level / max(1, int(np.isfinite(logs).any(axis=0).sum()))
     sloping = []
     for series in range(logs.shape[1]):

@@ -2,7 +2,7 @@
 
 
 def shorten(name: str, width: int) -> str:
-    """At most `width` characters; of an absolute path the end is kept, of a label the beginning."""
+    """The name with at most `width` characters: an absolute path keeps its end, a label its beginning."""
     if len(name) <= width:
         return name
     return "…" + name[1 - width :] if name.startswith("/") else name[: width - 1] + "…"

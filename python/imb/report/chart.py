@@ -10,12 +10,12 @@ import plotext
 from imb.model.text import one_line
 from imb.report.tables import Table
 
-LEAST, MOST = 1e-12, 1e15  # µs or MB/s; what lies outside was not measured and would squeeze all else
+LEAST, MOST = 1e-12, 1e15  # µs or MB/s; values outside cannot be measurements and would squeeze the others
 
 
 def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | None:
-    """Lines of a chart of throughput, or else time, over length, both logarithmic; None where fewer than three lengths have
-    a figure above 0."""
+    """Lines of a chart of bandwidth, or else time, over message size, both logarithmic. None if fewer than
+    three sizes have a value above 0."""
     rate = any(result.bytes_per_second for result in table.results)
     points = []
     for result in table.results:
@@ -41,12 +41,13 @@ def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | Non
 
 
 def scale(figure: Any, x: Sequence[float], y: Sequence[float], *, linear: bool = False) -> None:
-    """Logarithmic axes; linear where all figures are equal, since plotext's limits then reach below 0, or for y by request."""
+    """Make axes logarithmic. An axis stays linear if all its values are equal, because plotext's limits then
+    reach below 0; so does y if `linear`."""
     for axis, values in enumerate((x, y)):
         if len(set(values)) > 1 and not (axis == 1 and linear):
             figure.ruler(axis, 0).scale("log")
 
 
 def chart_lines(figure: Any) -> list[str]:
-    """A chart without colors."""
+    """The lines of a chart, without colors."""
     return [line.rstrip() for line in str(plotext.uncolorize(str(figure.build()))).split("\n")]

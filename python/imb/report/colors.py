@@ -1,4 +1,4 @@
-"""Colors of the page, once: as CSS variables for its text, as values for its charts."""
+"""Colors of a page: CSS variables for its text, values for its charts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 Theme = Literal["light", "dark"]
 
-# s0 to s7 are the sides: Okabe and Ito's colors and others that color-blind people can distinguish.
+# s0 to s7 are sides: Okabe and Ito's colors, and others that color-blind people can distinguish.
 COLORS: dict[Theme, dict[str, str]] = {
     "light": {
         "bg": "#fbfbf9", "card": "#ffffff", "ink": "#1b1f24", "muted": "#5b6470", "line": "#e1e3e1", "grid": "#e8eae8",
@@ -25,8 +25,8 @@ COLORS: dict[Theme, dict[str, str]] = {
         "f1": "#1a3145", "f2": "#1d4666", "f3": "#20608f", "l1": "#402a1c", "l2": "#643a1c", "l3": "#8f4c1c",
     },
 }  # fmt: skip
-SIDES = 8  # colors of sides; the ninth side has the first one again
-# Plotly's names, and the same as SVG's dash arrays.
+SIDES = 8  # number of colors for sides; the ninth side reuses the first
+# Plotly's names of dashes, and the equivalent SVG dash arrays.
 _DASHES = {
     "solid": "none",
     "dash": "7 4",
@@ -41,7 +41,8 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "
 
 
 def css() -> str:
-    """The colors as CSS variables. The reader's choice of a theme comes before the system's; paper is light."""
+    """The colors as CSS variables. The theme that the reader chose takes precedence over the system's; print
+    is light."""
     light, dark = (_variables(theme) for theme in ("light", "dark"))
     return (
         f":root {{ {light} }}\n"
@@ -51,7 +52,7 @@ def css() -> str:
 
 
 def shade(color: str, alpha: float) -> str:
-    """`#rrggbb` as a transparent color."""
+    """A color `#rrggbb` with this opacity, from 0 to 1."""
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{alpha})"
 

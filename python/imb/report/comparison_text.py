@@ -1,4 +1,4 @@
-"""A comparison as tables: for the terminal, readable without color at 100 columns, and for Markdown."""
+"""A comparison as tables: for the terminal, readable without color in 100 columns, and as Markdown."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ _COLORS = {
     "slightly slower": "red",
     "inconclusive": "dim",
 }
-_SHOWN = 8  # values of a condition
+_SHOWN = 8  # values of a condition that are shown
 
 
 class Grid(NamedTuple):
-    """Bands of the curves of one layout: `cells` by line and band, None where the curve has none."""
+    """Bands of the curves of one layout. `cells`: by row of the table and band, None if the curve lacks the
+    band."""
 
     title: str
     names: list[str]
@@ -64,7 +65,7 @@ class Grid(NamedTuple):
 
 
 def grids(effects: Iterable[BandEffect]) -> list[Grid]:
-    """The operations guide's table, one per layout (ranks, groups, mode): benchmarks against bands."""
+    """One table per layout (ranks, groups, mode): benchmarks by bands."""
     layouts: dict[str, list[BandEffect]] = {}
     for effect in effects:
         layouts.setdefault(_layout(effect.curve), []).append(effect)
@@ -81,7 +82,7 @@ def grids(effects: Iterable[BandEffect]) -> list[Grid]:
 
 
 def headline(comparison: Comparison) -> list[str]:
-    """What is compared with what, and what the figures are."""
+    """Lines that say what is compared, and which values are shown."""
     how = ", judged in pairs" if comparison.pairs else ""
     settings = comparison.settings
     looks = [looks_in_words(comparison.sequential)] if comparison.sequential else []
@@ -110,7 +111,8 @@ def looks_in_words(looks: Looks) -> str:
 
 
 def sides_in_words(comparison: Comparison) -> tuple[str, str]:
-    """What the sides are: `MPICH 5.0.2 (ab/a)`; the names by which they were given where nothing is known to differ."""
+    """Names of the sides: `MPICH 5.0.2 (ab/a)`; only the names that the user gave if no known condition
+    differs."""
     names = names_of_sides(comparison.conditions)
     if names is None:
         return comparison.name_a, comparison.name_b
@@ -118,7 +120,7 @@ def sides_in_words(comparison: Comparison) -> tuple[str, str]:
 
 
 def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
-    """The verdict as a sentence without its point. `a`, `b`: letters of the sides."""
+    """The verdict as a sentence without its period. `a`, `b`: letters of the sides."""
     if comparison.inconclusive and comparison.verdict == "inconclusive":
         return f"Inconclusive: {comparison.inconclusive}"
     if names := names_of_sides(comparison.conditions):
@@ -143,7 +145,7 @@ def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
 
 
 def _undecided_reason(comparison: Comparison, b: str, relevant: str) -> str:
-    """Why the whole is inconclusive."""
+    """Why the comparison is inconclusive."""
     if faster := _places_of(comparison, "faster"):
         return f"{b} is faster in {faster}; elsewhere a slowdown of {relevant} or more is not excluded"
     noun, effects = (
@@ -161,7 +163,7 @@ def _undecided_reason(comparison: Comparison, b: str, relevant: str) -> str:
 
 
 def _changed(comparison: Comparison, a: str, b: str) -> str:
-    """In which bands B is slower, and in which faster."""
+    """The sentence on the bands in which B is slower, and those in which it is faster."""
     slower, faster = _places_of(comparison, "slower"), _places_of(comparison, "faster")
     if comparison.verdict == "mixed" and slower and faster:
         return f"Mixed: {b} is faster than {a} in {faster}, slower in {slower}"
@@ -175,7 +177,8 @@ def _changed(comparison: Comparison, a: str, b: str) -> str:
 
 
 def _places_of(comparison: Comparison, word: str) -> str:
-    """Bands (without one, rows) that are `word`, and the largest difference: `4 bands up to 256 KiB (most: Bcast, 1-32 bytes, 12 % faster)`."""
+    """Bands (if none, rows) whose verdict is `word`, and the largest difference: `4 bands up to 256 KiB
+    (most: Bcast, 1-32 bytes, 12 % faster)`. Empty if there are none."""
     bands = [band for band in comparison.bands if word_of(band.effect.verdict, band.effect.speed) == word]
     rows = [row for row in comparison.rows if word_of(row.effect.verdict, row.effect.speed) == word]
     effects = [each.effect for each in bands or rows]
@@ -192,7 +195,8 @@ def _places_of(comparison: Comparison, word: str) -> str:
 
 
 def _extent(bands: Sequence[BandEffect], all_bands: Sequence[BandEffect]) -> str:
-    """` up to 256 KiB` where longer messages were also measured, ` from 512 KiB` where shorter ones were."""
+    """` up to 256 KiB` if longer messages were also measured, ` from 512 KiB` if shorter ones were; else
+    empty."""
     first, last = (_ends(effects) for effects in (bands, all_bands))
     if first is None or last is None or first == last:
         return ""
@@ -202,21 +206,22 @@ def _extent(bands: Sequence[BandEffect], all_bands: Sequence[BandEffect]) -> str
 
 
 def _ends(bands: Sequence[BandEffect]) -> tuple[int, int] | None:
-    """The shortest and the longest length of these bands; None without lengths."""
+    """The shortest and the longest message size of these bands, in bytes, or None if they have no sizes."""
     firsts = [effect.band.first for effect in bands if effect.band.first is not None]
     lasts = [effect.band.last for effect in bands if effect.band.last is not None]
     return (min(firsts), max(lasts)) if firsts and lasts else None
 
 
 def whole_word(comparison: Comparison) -> str:
-    """The verdict of the whole as it is drawn: what differs is slower where anything is, else faster."""
+    """The verdict on the whole comparison as it is shown: `differs` becomes slightly slower if any effect is
+    slower, else slightly faster."""
     effects = [*(each.effect for each in comparison.bands), *(each.effect for each in comparison.rows)]
     speeds = [effect.speed for effect in effects if effect.verdict == "differs"]
     return word_of(comparison.verdict, min(speeds, default=1.0))
 
 
 def _undecided(comparison: Comparison) -> str:
-    """`17 of 27 rows inconclusive by themselves`, and bands; empty where all are decided."""
+    """`17 of 27 rows inconclusive by themselves`, and bands likewise; empty if all are decided."""
     parts = []
     for noun, effects in (
         ("band", [each.effect for each in comparison.bands]),
@@ -229,7 +234,8 @@ def _undecided(comparison: Comparison) -> str:
 
 
 def difference_line(comparison: Comparison, b: str = "B") -> str:
-    """The band or row that makes the whole `differs`, and by how much. Slower ones come first, of these bands, of these the largest."""
+    """The band or row that makes the comparison `differs`, and its difference. Slower ones have priority,
+    then bands, then the largest difference."""
     places = [
         *((band.effect, f"{band.curve}, {band.band.title}") for band in comparison.bands),
         *((row.effect, str(row)) for row in comparison.rows),
@@ -253,7 +259,7 @@ def difference_line(comparison: Comparison, b: str = "B") -> str:
 
 
 def summary(comparison: Comparison) -> str:
-    """The verdict, and how many bands and rows have which verdict."""
+    """The verdict, and the number of bands and rows by verdict."""
     return " ".join(filter(None, [f"{verdict_in_words(comparison)}.", _counts(comparison)]))
 
 
@@ -272,8 +278,7 @@ def _counts(comparison: Comparison) -> str:
 
 
 def error_rate(comparison: Comparison) -> str:
-    """How often a difference is false, as a sentence; empty where nothing was called different. A fixed threshold is an assumption about
-    machines, not a test."""
+    """How often a difference is false, as a sentence. Empty if no band or row is called different."""
     if comparison.inconclusive and comparison.verdict != "inconclusive":
         return f"The verdict comes from a fixed {FACTOR:g}x threshold, not from a test, and has no stated error rate."
     effects = [*(band.effect for band in comparison.bands), *(row.effect for row in comparison.rows)]
@@ -284,19 +289,20 @@ def error_rate(comparison: Comparison) -> str:
 
 
 def basis(comparison: Comparison) -> str:
-    """What the intervals are, and the error rate."""
+    """Which intervals are shown, and the error rate."""
     return f"{comparison.settings.intervals()}. {error_rate(comparison)}".rstrip()
 
 
 def rows_to_show(comparison: Comparison, everything: bool) -> list[RowEffect]:
-    """Rows that changed, or all."""
+    """Rows that changed, or all rows."""
     return [row for row in comparison.rows if everything or row.effect.verdict in CHANGED]
 
 
 def print_comparison(
     comparison: Comparison, *, all_rows: bool = False, title: str = "", notes: Sequence[str] = ()
 ) -> None:
-    """Prints it on the terminal: the verdict, bands, rows, then notes. `title`: before the verdict; `notes`: further ones."""
+    """Print the comparison on the terminal: the verdict, bands, rows, then notes. `title`: text before the
+    verdict; `notes`: further notes."""
     from imb.report.terminal import Screen
 
     screen = Screen(width=Screen().width if sys.stdout.isatty() else 100)
@@ -360,13 +366,13 @@ def _row_headings(comparison: Comparison) -> list[str]:
 
 
 def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str, str]:
-    """The cells under `_row_headings`, but for the speedup."""
+    """The cells under `_row_headings`, without the speedup."""
     return str(row), figure(row.a, comparison), figure(row.b, comparison), change_digits(row.b / row.a)
 
 
 def _unchanged_line(comparison: Comparison) -> str:
-    """The line in place of rows, where none is called different. In an inconclusive comparison it has the number of rows by verdict or, where
-    rows could not be judged, the largest ratio."""
+    """The line that replaces the rows if none is called different. If the comparison is inconclusive, it
+    gives the number of rows by verdict, or the largest ratio if rows were not judged."""
     number = count_of(len(comparison.rows), "row")
     if not comparison.inconclusive and any(band.effect.verdict in CHANGED for band in comparison.bands):
         return f"None of {number} is called different by itself"
@@ -392,7 +398,7 @@ def cell(effect: Effect) -> str:
 
 
 def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> str:
-    """Pipe tables under headings of level 3."""
+    """The comparison as Markdown: pipe tables under headings of level 3."""
     lines = [
         f"**{escape_html(summary(comparison))}**",
         "",
@@ -438,7 +444,7 @@ def comparison_markdown(comparison: Comparison, *, all_rows: bool = False) -> st
 
 
 def figure(value: float, comparison: Comparison) -> str:
-    """A median in its unit."""
+    """A median in the unit of the metric."""
     return decimal(value * unit_of(comparison.settings.metric)[1])
 
 

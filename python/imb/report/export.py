@@ -1,4 +1,4 @@
-"""Results for other programs."""
+"""Export of results for other programs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AnyRun: TypeAlias = StoredRun | FileRun
 
 
 def _results(archive: Archive, runs: Sequence[AnyRun]) -> pa.Table:
-    """The results of these runs with what a reader needs of their run and its labels."""
+    """The results of these runs, with columns about their run and its labels."""
     folder = None if archive.has_place else cache_folder() / "no-archive"
     return Index(archive, folder).answer(lambda connection: _results_of(connection, runs))
 
@@ -69,7 +69,8 @@ def _results_of(connection: duckdb.DuckDBPyConnection, runs: Sequence[AnyRun]) -
 
 
 def _sort_key(run: AnyRun) -> tuple[Any, ...]:
-    """Files first, in their order; then stored runs by the time at which they were added, launches of one log by their line."""
+    """Sort key: files first, in their order; then stored runs by the time at which they were added, launches
+    of one log by line."""
     if not isinstance(run, StoredRun):
         return ("",)
     return run.manifest.added, natural_key(run.manifest.origin or ""), run.id
@@ -78,7 +79,7 @@ def _sort_key(run: AnyRun) -> tuple[Any, ...]:
 def write_csv(
     archive: Archive, runs: Sequence[AnyRun], output: Path | None, separator: str, *, samples: bool = False
 ) -> None:
-    """CSV of the columns that hold something, of results or of samples. Raises OSError."""
+    """Write CSV of results or samples, without empty columns. Raises OSError."""
     table = _samples(runs) if samples else _results(archive, runs)
     table = table.select(
         [name for name in table.column_names if table.column(name).null_count < table.num_rows]
@@ -116,7 +117,8 @@ _OF_ROW = {
 
 
 def _samples(runs: Sequence[AnyRun]) -> pa.Table:
-    """A row per sample of these runs, in the order in which they were taken. Raises ImbError where there is none."""
+    """One row per sample of these runs, in the order in which they were taken. Raises ImbError if there are
+    none."""
     tables = []
     for run in runs:
         data = run.part("records.jsonl") or b""
@@ -160,7 +162,7 @@ def _sample_fields(sample: Sample) -> dict[str, Any]:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """The table with texts in place of dictionaries."""
+    """The table with plain strings instead of dictionaries."""
     fields = [
         pa.field(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type)
         for field in table.schema
@@ -169,7 +171,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _safe(table: pa.Table) -> pa.Table:
-    """The table for a spreadsheet: texts of logs and users are no formulas there."""
+    """The table for a spreadsheet: texts of logs and users cannot act as formulas."""
     for number, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             texts = (None if text is None else csv_text(text) for text in table.column(number).to_pylist())
@@ -178,35 +180,37 @@ def _safe(table: pa.Table) -> pa.Table:
 
 
 def write_parquet(archive: Archive, runs: Sequence[AnyRun], output: Path, *, samples: bool = False) -> None:
-    """Parquet of all columns, of results or of samples. Raises OSError."""
+    """Write Parquet with all columns of results or samples. Raises OSError."""
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_plain(_samples(runs) if samples else _results(archive, runs)), sink)
     _write(sink.getvalue().to_pybytes(), output)
 
 
 def write_json_lines(runs: Sequence[AnyRun], output: Path | None) -> None:
-    """JSON lines: the suite's own as they are, others from their logs. An import of them has the same runs. Raises OSError."""
+    """Write JSON lines: records of the suite unchanged, other records converted from logs. Importing them
+    gives the same runs. Raises OSError."""
     _write(b"".join(each if each.endswith(b"\n") else each + b"\n" for each in _lines(runs)), output)
 
 
 def write_json(runs: Sequence[AnyRun], output: Path | None) -> None:
-    """One JSON document, an array of all records; a line that is no whole record is left out, and named. Raises OSError."""
+    """Write one JSON document, an array of all records. Incomplete lines are left out. Raises OSError."""
     lines = [line for each in _lines(runs) for line in _whole_records(each)]
     _write(b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n", output)
 
 
 def write_prometheus(runs: Sequence[AnyRun], output: Path | None) -> None:
-    """Gauges of node_exporter's textfile collector. Raises OSError."""
+    """Write gauges for node_exporter's textfile collector. Raises OSError."""
     _write(metrics.prometheus(*_measured(runs)).encode(), output)
 
 
 def write_github_benchmark(runs: Sequence[AnyRun], output: Path | None) -> None:
-    """The data of github-action-benchmark. Raises OSError."""
+    """Write data for github-action-benchmark. Raises OSError."""
     _write(metrics.github_benchmark(_measured(runs)[0]).encode(), output)
 
 
 def _lines(runs: Sequence[AnyRun]) -> Iterator[bytes]:
-    """The JSON lines of each run. Each begins with a run record, so that its rows are not taken for those of the run before it."""
+    """Yield the JSON lines of each run. From the second run on, each begins with a run record, so that its
+    rows are not attributed to the run before it."""
     for number, run in enumerate(runs):
         text = run.part("records.jsonl") or records.write(run.records().records)
         if number and text.strip() and not _begins_with_run(text):
@@ -216,7 +220,7 @@ def _lines(runs: Sequence[AnyRun]) -> Iterator[bytes]:
 
 
 def _begins_with_run(text: bytes) -> bool:
-    """Whether the first line that is a record is that of a run, or one that begins as that of a run is damaged."""
+    """Whether the first record is a run record, or a damaged line that begins as one."""
     for line in text.splitlines():
         for _, piece in records.pieces(line):
             if piece.startswith(records.RUN):
@@ -227,7 +231,7 @@ def _begins_with_run(text: bytes) -> bool:
 
 
 def _whole_records(text: bytes) -> Iterator[bytes]:
-    """The lines, and pieces of damaged ones, that are JSON."""
+    """Yield the lines that are JSON, and the pieces of damaged lines that are."""
     for line in text.splitlines():
         if _is_json(line):
             yield line
@@ -244,8 +248,8 @@ def _is_json(line: bytes) -> bool:
 
 
 def name_unread(archive: Archive, runs: Sequence[AnyRun], *, from_index: bool) -> None:
-    """Notes on the lines of stored runs that are no rows or records. Their import had exit status 1. `from_index`: which runs have some, is
-    known from the index; else all are read."""
+    """Print notes on lines of stored runs that could not be read as rows or records; their import had exit
+    status 1. `from_index`: the index says which runs have such lines; otherwise all runs are read."""
     stored = [run for run in runs if isinstance(run, StoredRun)]
     if from_index and stored:
         damaged = {row["run"] for row in Index(archive).rows(["run", "problems"]) if row["problems"]}
@@ -259,7 +263,7 @@ def _measured(runs: Sequence[AnyRun]) -> tuple[metrics.Measured, int]:
 
 
 def write_markdown(runs: Sequence[AnyRun], output: Path | None) -> None:
-    """A chapter per run. Raises OSError."""
+    """Write one chapter per run. Raises OSError."""
     parts = []
     for run in runs:
         parsed = run.records()

@@ -1,4 +1,4 @@
-"""A diagnosis as Markdown, as JSON, and its models as rows of a table."""
+"""A diagnosis as Markdown and JSON, and its models as table rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ MODEL_HEADINGS = ("curve", "latency", "interval", "bandwidth", "interval", "devi
 
 
 def json(diagnosis: Diagnosis) -> str:
-    """One object; seconds, bytes and bytes per second. Curves are named by their fields."""
+    """The diagnosis as one JSON object, in seconds, bytes and bytes per second. Curves are named by their
+    fields."""
     return msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode()
 
 
@@ -49,7 +50,7 @@ def findings_markdown(diagnosis: Diagnosis) -> str:
 
 
 def model_rows(diagnosis: Diagnosis) -> list[tuple[str, ...]]:
-    """A row of MODEL_HEADINGS per curve."""
+    """One row per curve, under MODEL_HEADINGS."""
     return [_model(model) for model in diagnosis.models]
 
 
@@ -58,7 +59,7 @@ def _model(model: Model) -> tuple[str, ...]:
     low, high = (1 / per_byte if per_byte > 0 else None for per_byte in (fit.per_byte_high, fit.per_byte_low))
     if model.misfit:
         return (str(model.curve), "no fit", model.misfit, "", "", *_residuals(model))
-    # Where the interval of the time per byte holds zero, messages were too short, or too scattered, to show a bandwidth.
+    # If the interval of the time per byte contains zero, messages were too short, or times too scattered, to show a bandwidth.
     is_known = bool(fit.bandwidth and high and not model.extrapolated)
     interval = (
         f"{megabytes(low)} to {megabytes(high)}"

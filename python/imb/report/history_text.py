@@ -1,4 +1,4 @@
-"""The history of launches: on the terminal, and as the parts of a page."""
+"""The history of launches: on the terminal, and as parts of a page."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from imb.report.marks import NOT_ESTIMABLE, is_estimable, short_number, slower_o
 from imb.report.speed_history import no_changes_text
 from imb.stats.error_rates import FALSE_CHECK
 
-MOST = 8  # changes of one session on the terminal; the other formats have all
+MOST = 8  # changes of one session that the terminal shows; other formats show all
 
 
 def history_text(history: History) -> str:
-    """The verdict, a line on the sessions, a block per session with a change, the smallest step that would be found."""
+    """The verdict, a line on the sessions, a block per session with a change, and the smallest step that
+    would be found."""
     since = history.settings.since
     past = [event for event in history.events if event.until is not None]
     news = [event for event in history.events if event.until is None and event.date >= (since or "")]
@@ -88,7 +89,8 @@ def _blocks(events: Sequence[ChangePoint], history: History) -> list[str]:
 
 
 def newest_amount(history: History) -> str:
-    """Of the series that is off most, in words: `46 % slower in Scatter, 8 ranks, 64-4K bytes and 17 more series than ...`."""
+    """The largest deviation of the newest session: `46 % slower in Scatter, 8 ranks, 64-4K bytes and 17 more
+    series than ...`."""
     first, *rest = history.newest
     word, size, *_ = slower_or_faster(first.speed, None, None)
     more = f" and {len(rest)} more series" if rest else ""
@@ -116,7 +118,7 @@ def history_extent(history: History) -> str:
 
 
 def change_amount(change: Change) -> str:
-    """`12.3 % slower (95 % CI 9.8 to 14.9 %)`; slower is more time, or less bandwidth."""
+    """`12.3 % slower (95 % CI 9.8 to 14.9 %)`. Slower means more time, or less bandwidth."""
     word, size, low, high = slower_or_faster(change.speed, change.low, change.high)
     if not is_estimable(change.low, change.high):
         return f"{percent_text(size, 1)} {word} (95 % CI {NOT_ESTIMABLE})"
@@ -124,7 +126,7 @@ def change_amount(change: Change) -> str:
 
 
 def findings(history: History) -> list[dict[str, str]]:
-    """Cards of the page: the newest session, then steps, the first session first."""
+    """Cards of the page: the newest session, then steps in the order of sessions, then drifts."""
     cards = _newest_card(history) + [
         {
             "level": "warning" if "slower" in _direction(event) and event.until is None else "information",
@@ -174,7 +176,7 @@ def _newest_card(history: History) -> list[dict[str, str]]:
 
 
 def history_chart(history: History) -> dict[str, Any]:
-    """As imb.report.speed_history.history_of, with a point per session."""
+    """The data of imb.report.speed_history.history_of, with one point per session."""
     places: dict[tuple[Key, Band], list[int]] = {(series.curve, series.band): [] for series in history.series}
     for event in history.events:
         for change in event.changes:
@@ -260,5 +262,5 @@ def _conditions(event: ChangePoint) -> str:
 
 
 def _printable(line: str) -> str:
-    """Names and conditions come from logs of other machines: no control characters on a terminal."""
+    """The line without control characters: names and conditions come from logs of other machines."""
     return "".join(sign if sign.isprintable() else "?" for sign in line)

@@ -1,9 +1,11 @@
-"""Verdicts as JUnit XML, for the test reports of CI services: what is slower is a failure, what is inconclusive is skipped, a row
-that was not measured is an error. Source: the schema of Jenkins' xUnit plugin, "junit-10.xsd".
+"""Verdicts as JUnit XML, for the test reports of CI services. Slower is a failure, inconclusive is skipped, a
+row that was not measured is an error.
 
-JUnit has no outcome "inconclusive". CI services pass a report with skipped cases, so a gate takes the exit status. A failure would be wrong: most
-rows of a comparison may be inconclusive beside a verdict that is not. The verdict is a property of its suite, not a part of names: services follow
-a test by its name."""
+Source: the schema of Jenkins' xUnit plugin, "junit-10.xsd". JUnit has no outcome "inconclusive", and CI
+services pass a report with skipped cases, so a gate must use the exit status. A failure would be wrong: most
+rows of a comparison may be inconclusive although its verdict is not. The verdict is a property of its suite
+and not part of a name, because services identify a test by its name.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _OUTCOMES: dict[str, Outcome] = {
 
 
 class TestCase(NamedTuple):
-    """One test case; `group` is its class name."""
+    """One test case. `group` is its class name."""
 
     group: str
     name: str
@@ -45,7 +47,7 @@ class Suite(NamedTuple):
 
 
 def document(suites: Iterable[Suite]) -> bytes:
-    """The file."""
+    """The XML file."""
     root = ElementTree.Element("testsuites")
     for name, verdict, cases in suites:
         suite = ElementTree.SubElement(root, "testsuite", name=one_line(name), tests=str(len(cases)))
@@ -68,7 +70,8 @@ def document(suites: Iterable[Suite]) -> bytes:
 
 
 def comparison_cases(comparison: Comparison, b: Side | None = None) -> list[TestCase]:
-    """Cases of the whole comparison, of bands, of rows, and of rows that launches of B could not measure."""
+    """Test cases for the whole comparison, for bands, for rows, and for rows that launches of B failed to
+    measure."""
     cases = [
         TestCase(
             "verdict",

@@ -1,4 +1,4 @@
-"""Marks, speedups and short numbers, the same on the terminal and on pages; names of sides."""
+"""Marks, speedups and short numbers, equal on the terminal and on pages; letters of sides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imb.compare.comparison import Effect, Verdict
 from imb.model.units import percent_digits, percent_text
 from imb.stats.arrays import Values
 
-# None of them can be read as a sign of a number.
+# No mark can be mistaken for the sign of a number.
 MARKS = {
     "faster": "▲",
     "slower": "▼",
@@ -21,11 +21,11 @@ MARKS = {
     "inconclusive": "?",
 }
 WHOLE_MARKS = {**MARKS, "mixed": "◆", "not slower": "≥"}
-ALONE = frozenset({"same", "differs"})  # decided by the interval of a band or row alone
+ALONE = frozenset({"same", "differs"})  # verdicts that the interval of a band or row alone decides
 CHANGED: frozenset[Verdict] = frozenset({"faster", "slower", "differs"})
 NOT_ESTIMABLE = "not estimable"
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
-_LEAST = 1e-6  # of a speedup; no figure of a benchmark is so far off
+_LEAST = 1e-6  # least speedup that counts as known; no benchmark differs by so much
 
 
 def legend(relevant: float) -> str:
@@ -35,13 +35,13 @@ def legend(relevant: float) -> str:
 
 
 def word_of(verdict: Verdict, speed: float) -> str:
-    """The verdict of a band or row as it is shown. What differs is slower or faster, by less than is relevant."""
+    """The verdict on a band or row as it is shown. `differs` becomes slightly slower or slightly faster."""
     return f"slightly {'slower' if speed < 1 else 'faster'}" if verdict == "differs" else verdict
 
 
 class Interval(NamedTuple):
-    """Of a speedup, 0 and infinity where an end is not known. `confidence` in percent, where it is not that of all bands and rows
-    together (CompareSettings.intervals)."""
+    """The interval of a speedup; 0 and infinity are unknown ends. `confidence`: in percent, or None if it
+    holds for all bands and rows together (CompareSettings.intervals)."""
 
     low: float
     high: float
@@ -49,7 +49,7 @@ class Interval(NamedTuple):
 
 
 def interval_of(effect: Effect) -> Interval | None:
-    """The only interval of an effect that is shown anywhere, or None if it is not known."""
+    """The interval of an effect that is shown everywhere, or None if it is unknown."""
     if effect.interval is None:
         return None
     low, high = effect.interval
@@ -63,12 +63,13 @@ def speedup(effect: Effect) -> str:
 
 
 def short_speedup(speed: float, verdict: Verdict) -> str:
-    """The same with a mark for the verdict: `0.90x ▼`."""
+    """The speedup with a mark for the verdict: `0.90x ▼`."""
     return f"{factor(speed)}x {MARKS[word_of(verdict, speed)]}"
 
 
 def bracketed_interval(effect: Effect) -> str:
-    """Interval of `speedup`: `[0.88, 0.92]`, `[0.98, 1.01] 95 %` where it is of this band or row alone, `not estimable`; or nothing."""
+    """The interval next to `speedup`: `[0.88, 0.92]`; `[0.98, 1.01] 95 %` if it holds for this band or row
+    alone; `not estimable`; or empty if it is unknown."""
     interval = interval_of(effect)
     if interval is None:
         return ""
@@ -80,44 +81,47 @@ def bracketed_interval(effect: Effect) -> str:
 
 
 def is_estimable(low: float, high: float) -> bool:
-    """Whether an interval of a speedup excludes anything; NaN: it is not known."""
+    """Whether an interval of a speedup excludes anything. NaN is an unknown end."""
     return low >= _LEAST or high <= 1 / _LEAST
 
 
 def has_both_ends(low: float, high: float) -> bool:
-    """Whether an interval of a speedup can be drawn."""
+    """Whether both ends of an interval of a speedup are known, so that it can be drawn."""
     return low >= _LEAST and high <= 1 / _LEAST
 
 
 def interval_text(low: float, high: float) -> str:
-    """The only notation of an interval of a speedup: `[0.88, 0.92]`, or that it cannot be estimated."""
+    """An interval of a speedup as text, used everywhere: `[0.88, 0.92]`, or that it cannot be estimated."""
     return f"[{factor(low)}, {factor(high)}]" if is_estimable(low, high) else NOT_ESTIMABLE
 
 
 def factor(speed: float) -> str:
-    """The only notation of a speedup: `0.57`, `2.28`, `10.6`, `106`, `0.028`; `0` and `inf` where an end of an interval is not known."""
+    """A speedup as text, used everywhere: `0.57`, `2.28`, `10.6`, `106`, `0.028`; `0` and `inf` for unknown
+    ends of an interval."""
     if speed < _LEAST:
         return "0"
     return "inf" if speed > 1 / _LEAST else _digits(speed)
 
 
 def _digits(value: float) -> str:
-    """Two decimals, from 10 up three digits, below 0.1 two."""
+    """The value with two decimals; from 10 up with three digits, below 0.1 with two."""
     if value < 9.995:
         return f"{value:.2f}" if value >= 0.0995 else f"{value:#.2g}"
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}" if value < 99999.5 else f"{value:.0e}"
 
 
 def slower_or_faster(speed: float, low: float | None, high: float | None) -> tuple[str, float, float, float]:
-    """A speedup with its interval as a word and three shares: `("slower", 0.03, 0.01, 0.05)` of 0.97 [0.95, 0.99]. Slower is
-    more time, or less bandwidth. The last share is infinite where that end is not known, the second one 0."""
+    """A speedup and its interval as a word and three shares: `("slower", 0.03, 0.01, 0.05)` for 0.97 [0.95,
+    0.99]. Slower means more time, or less bandwidth. If an end is unknown, the second share is 0 or the last
+    is infinite."""
     if speed < 1:
         return "slower", 1 / speed - 1, 1 / (high or 1) - 1, 1 / low - 1 if low else math.inf
     return "faster", speed - 1, (low or 1) - 1, math.inf if high is None else high - 1
 
 
 def size_of(speed: float) -> str:
-    """A difference in words: `52 % slower`, `3.1 % faster`; beyond a factor of two `58.6 times as slow`, `2.28 times as fast`."""
+    """A difference in words: `52 % slower`, `3.1 % faster`; above a factor of two `58.6 times as slow`, `2.28
+    times as fast`."""
     word, share, *_ = slower_or_faster(speed, None, None)
     if share < 1:
         return f"{percent_digits(share)} % {word}"
@@ -125,22 +129,23 @@ def size_of(speed: float) -> str:
 
 
 def letter(number: int) -> str:
-    """A, B, ... of a side, counted from 0."""
+    """The letter of a side, counted from 0: A, B, ..., Z, S27, S28, ..."""
     return chr(ord("A") + number) if number < 26 else f"S{number + 1}"
 
 
 def positive_values(values: Values) -> Values:
-    """What is not above 0 has no logarithm: NaN."""
+    """The values, with NaN for values that have no logarithm (0 or less)."""
     return np.where(values > 0, values, np.nan)
 
 
 def short_number(value: float) -> float | None:
-    """Four digits are more than a launch repeats; the file stays small."""
+    """The value with four digits, or None if it is not finite. Launches repeat less exactly, and the file
+    stays small."""
     return float(f"{value:.4g}") if np.isfinite(value) else None
 
 
 def digits(value: float | None) -> str:
-    """At most three of them, or a dash for what is not known."""
+    """The value with at most three digits, or a dash if it is unknown."""
     if value is None:
         return TO
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

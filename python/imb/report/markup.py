@@ -1,4 +1,4 @@
-"""Markdown."""
+"""Escapes for Markdown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from imb.model.text import one_line
 
 
 def escape_html(text: str) -> str:
-    """Text of others, of which nothing is markup of Markdown or HTML."""
+    """Text from outside as one line, with all markup of Markdown and HTML escaped."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#&" else c for c in " ".join(one_line(text).split()))
 
 
 def escape_pipes(cells: Sequence[str]) -> str:
-    """A line of a table."""
+    """One line of a Markdown table."""
     return "| " + " | ".join(cells) + " |"

@@ -1,4 +1,4 @@
-"""Results for monitoring and CI services: one figure per row, the median over the launches that are exported."""
+"""Results for monitoring and CI services: one value per row, the median over the exported launches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from imb.model.records import Failure, Record, Result, Run
 
 
 class MpiSeries(NamedTuple):
-    """What is measured on one MPI."""
+    """A row, measured with one MPI."""
 
     mpi: str
     key: Key
@@ -50,8 +50,8 @@ def measured_series(launches: Iterable[Sequence[Record]]) -> tuple[Measured, int
 
 
 def prometheus(rows: Measured, failures: int) -> str:
-    """Gauges in Prometheus' text format 0.0.4, for node_exporter's textfile collector, which refuses timestamps.
-    Source: prometheus.io, "Exposition formats"."""
+    """Gauges in Prometheus' text format 0.0.4, for node_exporter's textfile collector, which refuses
+    timestamps. Source: prometheus.io, "Exposition formats"."""
     lines: list[str] = []
 
     def gauge(name: str, help_text: str, samples: Sequence[tuple[str, float]]) -> None:
@@ -86,8 +86,8 @@ def prometheus(rows: Measured, failures: int) -> str:
 
 
 def github_benchmark(rows: Measured) -> str:
-    """For github-action-benchmark, tool customSmallerIsBetter: the time of the slowest rank in usec, with the interval of one
-    launch in passes, or the extremes of several launches."""
+    """JSON for github-action-benchmark, tool customSmallerIsBetter: the time of the slowest rank in
+    microseconds, with the interval of a single launch in passes, or the extremes of several launches."""
     entries = []
     for series, results in rows.items():
         times = [
@@ -108,7 +108,8 @@ def github_benchmark(rows: Measured) -> str:
 
 
 def _distinct(entries: list[dict[str, object]]) -> list[dict[str, object]]:
-    """With the MPI in the name where the service, which knows a series by its name, would mix two."""
+    """The entries, with the MPI in a name that occurs several times: the service identifies a series by its
+    name."""
     names = [entry["name"] for entry in entries]
     for entry in entries:
         if names.count(entry["name"]) > 1:

@@ -1,6 +1,7 @@
-"""One self-contained HTML file: a report on sides, or a comparison. Everything that a user named is escaped by Jinja.
+"""A self-contained HTML file: a report on sides, a comparison, or a history. Jinja escapes every text that
+comes from users.
 
-`report_page` and `comparison_page` make what templates/page.html.j2 shows and what page.js draws; both load nothing.
+templates/page.html.j2 shows the page and page.js draws its charts; neither loads anything from outside.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def report_page(
     title: str | None = None,
     now: datetime | None = None,
 ) -> str:
-    """A report on the sides; `comparisons` are of the first with each other one, `diagnoses` of each side, both may be
-    empty."""
+    """A report on the sides. `comparisons`: of the first side with each other side; `diagnoses`: one per
+    side; both may be empty."""
     sections = sections_of(sides, comparisons)
     history = history_of(sides)
     conditions = shown_conditions(sides)
@@ -102,7 +103,7 @@ def report_page(
 
 
 def comparison_page(comparison: Comparison, *, title: str | None = None, now: datetime | None = None) -> str:
-    """What `imb compare --format html` writes: verdict, bands, conditions that differ, and every row."""
+    """The page of `imb compare --format html`: verdict, bands, conditions that differ, and every row."""
     names = [comparison.name_a, comparison.name_b]
     counts = [comparison.launches_a, comparison.launches_b]
     sections = compared_sections(comparison)
@@ -130,7 +131,8 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
 
 
 def history_page(result: History, *, now: datetime | None = None) -> str:
-    """What `imb watch --format html` writes: steps with their first runs, and the sessions in the order of time."""
+    """The page of `imb watch --format html`: steps with their first runs, and the sessions in the order of
+    time."""
     history, findings = history_text.history_chart(result), history_text.findings(result)
     page = {
         "title": result.name,
@@ -165,14 +167,14 @@ def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str
 
 
 def creation_time(now: datetime | None) -> str | None:
-    """When a page was made, as it shows it, or None if it shows nothing."""
+    """The time of creation that a page shows, or None if it shows none."""
     return now.strftime("%Y-%m-%d %H:%M") if now else None
 
 
 def render_template(
     name: str, page: dict[str, Any], charts: dict[str, Any], *, drawn: bool, package: str = "imb.report"
 ) -> str:
-    """A template of a package with its page; `charts` is what page.js shows, `drawn`: whether there are any."""
+    """Render a template of a package. `charts`: data for page.js; `drawn`: whether the page has charts."""
     from plotly.offline import get_plotlyjs
 
     template, css, js = _template(name, package)
@@ -191,7 +193,8 @@ def render_template(
 
 @cache
 def _template(name: str, package: str) -> tuple[Any, str, str]:
-    """A template, the style and the script of all pages; a name that does not exist is an error, not a blank."""
+    """A template, and the style and script of all pages. An undefined name in the template is an error, not a
+    blank."""
     from importlib.resources import files
 
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -212,7 +215,8 @@ def _template(name: str, package: str) -> tuple[Any, str, str]:
 
 
 def _cleaned(value: Any) -> Any:
-    """What a template prints: text of others is on one line and has nothing that would turn the direction of writing."""
+    """A value that a template prints: a text from outside becomes one line, without characters that change
+    the writing direction."""
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -223,7 +227,7 @@ def _all_cleaned(data: Any) -> Any:
 
 
 def _embedded(data: object) -> Markup:
-    """JSON in which nothing can end a script element or begin a comment."""
+    """JSON that cannot end a script element or begin a comment."""
     text = msgspec.json.encode(_all_cleaned(msgspec.to_builtins(data))).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -231,7 +235,7 @@ def _embedded(data: object) -> Markup:
 
 
 def _levels(diagnoses: Sequence[Diagnosis]) -> str:
-    """How many findings there are, by level."""
+    """The number of findings by level."""
     levels = [finding.level for diagnosis in diagnoses for finding in diagnosis.findings]
     by_level = ((levels.count(level), level) for level in ("problem", "warning"))
     return ", ".join(count_of(count, level) for count, level in by_level if count)

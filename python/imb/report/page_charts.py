@@ -1,5 +1,7 @@
-"""Charts of the page as complete Plotly figures, plain dictionaries: traces, axes and ticks; a template per theme has the
-colors. templates/page.js only shows them."""
+"""Charts of a page as complete Plotly figures, in plain dictionaries: traces, axes and ticks.
+
+A template per theme adds the colors. templates/page.js only shows the figures.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,13 @@ THEMES: tuple[Theme, ...] = ("light", "dark")
 CONFIG = {"responsive": True, "displaylogo": False, "displayModeBar": False, "doubleClick": "reset"}
 _LENGTHS = (0, *(16**power for power in range(1, 9)))
 _ONE_TWO_FIVE = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
-_ROOM = 1 / 11  # least part of the axis between two of its labels
+_ROOM = 1 / 11  # least distance between two labels, as a share of the axis
 
 
 def charts_of(sections: Sequence[Section], history: dict[str, Any] | None) -> dict[str, Any]:
-    """All that page.js shows: figures by section, layout and chart, and their templates. The last section is the history,
-    where there is one; its layouts are curves, and its traces name `columns` that are the same for all curves."""
+    """The data of page.js: figures by section, layout and chart, and their templates. The last section is the
+    history, if there is one. The layouts of the history are curves, and its traces name `columns` that all
+    curves share."""
     shown = [
         {"template": "lengths", "layouts": [_layout(layout) for layout in section.layouts]}
         for section in sections
@@ -46,7 +49,7 @@ def charts_of(sections: Sequence[Section], history: dict[str, Any] | None) -> di
 
 
 def _columns(history: dict[str, Any]) -> dict[str, list[Any]]:
-    """When the launches of each side were, and which they are."""
+    """Times and names of the launches of each side."""
     columns: dict[str, list[Any]] = {}
     for side in history["sides"]:
         dates, names = side["dates"], side["names"]
@@ -63,11 +66,12 @@ def _layout(layout: Layout) -> dict[str, Any]:
 
 
 def _chart(layout: Layout, panel: Panel) -> dict[str, Any]:
-    """Two traces per side, its interval and its line, so that the template's colors meet them in this order."""
+    """A chart with two traces per side, its interval and its line, so that they match the order of the
+    template's colors."""
     x = [_place(n) for n in layout.x]
     traces: list[dict[str, Any]] = []
     for line in panel.series:
-        traces += [{}] * (2 * line.side - len(traces))  # sides without a figure here
+        traces += [{}] * (2 * line.side - len(traces))  # sides without values in this chart
         traces += [_interval(x, line), _line(x, panel, line)]
     return {"data": traces, "layout": _axes(layout, panel) if panel.series else _nothing()}
 
@@ -89,7 +93,8 @@ def _interval(x: Sequence[float], line: ChartLine) -> dict[str, Any]:
 
 
 def _line(x: Sequence[float], panel: Panel, line: ChartLine) -> dict[str, Any]:
-    """`text` is what the page shows above the chart while a length is marked; `meta` the side."""
+    """The line of a side. The page shows `text` above the chart while a size is marked; `meta` is the number
+    of the side."""
     values, *between = (column.cells for column in line.columns())
     verdicts = line.verdict or [None] * len(x)
     text = [
@@ -137,7 +142,7 @@ def _axes(layout: Layout, panel: Panel) -> dict[str, Any]:
 
 
 def _ticks(panel: Panel) -> dict[str, Any]:
-    """Powers of ten where there are several, 1-2-5 for speedups, else what Plotly finds."""
+    """Ticks of the y axis: powers of ten if there are several, 1-2-5 for speedups, otherwise Plotly's choice."""
     values = [y for line in panel.series for y in line.y if y and y > 0]
     decades = math.log10(max(values) / min(values)) if values else 0.0
     if panel.speed and 0.7 < decades < 4:
@@ -146,7 +151,7 @@ def _ticks(panel: Panel) -> dict[str, Any]:
 
 
 def _nothing() -> dict[str, Any]:
-    """Another layout of this benchmark has this chart."""
+    """An empty chart; another layout of this benchmark has values in it."""
     note = {"text": "no values in this layout", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
     return {
         "xaxis": {"visible": False},
@@ -156,12 +161,12 @@ def _nothing() -> dict[str, Any]:
 
 
 def _place(n: int | None) -> float:
-    """Zero has no logarithm: it stands half a step before the first length."""
+    """The position of a size on the logarithmic axis. 0 and None are half a step before size 1."""
     return float(n) if n else 0.5
 
 
 def _lengths_with_room(lengths: Sequence[int | None], span: tuple[float, float]) -> list[int]:
-    """Lengths whose labels have room on the axis. `span`: decimal logarithms of its ends."""
+    """Sizes whose labels have room on the axis. `span`: decimal logarithms of the ends of the axis."""
     kept: list[int] = []
     for n in (length or 0 for length in lengths):
         at = math.log10(_place(n))
@@ -172,7 +177,8 @@ def _lengths_with_room(lengths: Sequence[int | None], span: tuple[float, float])
 
 
 def _history_layout(history: dict[str, Any], curve: dict[str, Any]) -> dict[str, Any]:
-    """A layout with one chart: a trace per band and side, as `_lines_over_time` has them; a dashed line per new level."""
+    """A layout with one chart: a trace per band and side, in the order of `_lines_over_time`, and a dashed
+    line per new level."""
     sides, dated = history["sides"], history["dated"]
     traces: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = []
@@ -205,12 +211,12 @@ def _history_layout(history: dict[str, Any], curve: dict[str, Any]) -> dict[str,
 
 
 def _color(history: dict[str, Any], band: int, side: int) -> int:
-    """Of several sides each has its color; of one side each band."""
+    """Index of the color: by side if there are several sides, otherwise by band."""
     return (side if len(history["sides"]) > 1 else band) % SIDES
 
 
 def _lines_over_length(theme: Theme) -> list[dict[str, Any]]:
-    """Interval and line of each side; Plotly takes them in turn."""
+    """Styles of the interval and the line of each side. Plotly assigns them to traces in this order."""
     lines: list[dict[str, Any]] = []
     for side in range(SIDES):
         color = COLORS[theme][f"s{side}"]
@@ -233,7 +239,7 @@ def _lines_over_length(theme: Theme) -> list[dict[str, Any]]:
 
 
 def _lines_over_time(theme: Theme, history: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of each band each side; Plotly takes them in turn."""
+    """Styles of each side in each band. Plotly assigns them to traces in this order."""
     return [
         {
             "mode": "markers" if history["dated"] else "lines+markers",
@@ -247,7 +253,7 @@ def _lines_over_time(theme: Theme, history: dict[str, Any]) -> list[dict[str, An
 
 
 def template(theme: Theme, lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """All that a figure's charts have in common in a theme."""
+    """The settings that all charts with these line styles share in a theme."""
     colors = COLORS[theme]
     ink, muted = colors["ink"], colors["muted"]
     axis = {

@@ -1,4 +1,4 @@
-"""Charts over length, with the tables beneath them."""
+"""Charts over message size, and the tables below them."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ from imb.stats.medians import percentiles
 
 _TITLES = {"bandwidth": "Bandwidth", "messages": "Message rate", "overlap": "Overlap", "time": "Time"}
 _INTERVAL = f"10{TO}90 %"
-IN_PASSES = "95 %"  # over the passes of the one launch there is
+IN_PASSES = "95 %"  # interval over the passes of a single launch
 
 
 class Column(NamedTuple):
-    """A column of a table, with a cell for each length; `range`: its cells are intervals."""
+    """A column of a table, with a cell for each size. `range`: its cells are intervals."""
 
     cells: list[str]
     range: bool
 
 
 class ChartLine(msgspec.Struct, kw_only=True):
-    """One line of a chart; y, lo, hi of shape (lengths,), of speedups with all digits, as tables elsewhere show them. `side` chooses color, dash and marker."""
+    """One line of a chart. `y`, `lo`, `hi` have shape (sizes,); speedups keep all digits, so that tables can
+    round them as elsewhere. `side` selects color, dash and marker."""
 
     name: str
     letter: str
@@ -54,11 +55,11 @@ class ChartLine(msgspec.Struct, kw_only=True):
 
     @property
     def spread(self) -> bool:
-        """Whether there is an interval anywhere."""
+        """Whether any point has an interval."""
         return any(value is not None for value in self.lo)
 
     def columns(self) -> list[Column]:
-        """Values, and intervals where there are any, as a table shows them."""
+        """Table columns: values, and intervals if there are any."""
         verdicts = self.verdict or [None] * len(self.y)
         values = [
             short_speedup(y, verdict) if verdict and y else digits(y)
@@ -92,7 +93,7 @@ class Panel(msgspec.Struct, kw_only=True):
 
 
 class Layout(msgspec.Struct, kw_only=True):
-    """One layout of a benchmark: its lengths in bytes, and charts over them."""
+    """One layout of a benchmark: its message sizes in bytes, and charts over them."""
 
     label: str
     x: list[int | None]
@@ -100,16 +101,16 @@ class Layout(msgspec.Struct, kw_only=True):
 
     @property
     def lengths(self) -> list[str]:
-        """As a table shows them."""
+        """Sizes as texts of a table."""
         return [TO if n is None else f"{n:,}" for n in self.x]
 
     def columns(self) -> list[Column]:
-        """Of all charts, from left to right."""
+        """Columns of all charts, from left to right."""
         return [column for panel in self.panels for line in panel.series for column in line.columns()]
 
 
 class Section(msgspec.Struct, kw_only=True):
-    """One benchmark. `drawn`: a curve needs two lengths."""
+    """One benchmark. `drawn`: some curve has two sizes, so that charts can be drawn."""
 
     id: str
     title: str
@@ -173,7 +174,7 @@ def _group_by_benchmark(keys: Iterable[Key]) -> dict[str, dict[str, list[Key]]]:
 
 
 def layout_of(key: Key) -> str:
-    """Processes, groups and the like of a row, in words."""
+    """The layout of a row in words: ranks, threads, variant, groups and start."""
     words = [count_of(key.processes, "rank") if key.processes else "unknown number of ranks"]
     if key.threads > 1:
         words.append(count_of(key.threads, "thread"))
@@ -246,8 +247,8 @@ def _panel(
 def _pass_intervals(
     launch: Launch, keys: Sequence[Key], middle: Sequence[float | None], *, falls: bool
 ) -> tuple[list[float | None], list[float | None]]:
-    """The interval of each figure over the passes of its launch, low and high; None: not in passes, or not known. `falls`:
-    the figure falls where the time rises."""
+    """Low and high ends of each value's interval over the passes of its launch, or None if it is unknown or
+    not in passes. `falls`: the value falls if the time rises, as a bandwidth does."""
     intervals: list[tuple[float | None, float | None]] = []
     for key, figure in zip(keys, middle, strict=True):
         row = launch.rows.get(key)
@@ -266,7 +267,8 @@ def _named(number: int, side: Side) -> str:
 
 
 def _percentiles(values: Values) -> tuple[list[float | None], ...]:
-    """The 10th, 50th and 90th over launches, of each length; the outer ones where there are two launches."""
+    """The 10th, 50th and 90th percentile over launches, for each size. The outer two are None if fewer than
+    two launches have the size."""
     quantiles = percentiles(values)
     few = (~np.isnan(values)).sum(axis=1) < 2
     quantiles[0, few] = quantiles[2, few] = np.nan
@@ -319,7 +321,8 @@ def _medians(comparison: Comparison, rows: Sequence[RowEffect]) -> Panel:
 
 
 def _pad_charts(layouts: list[Layout]) -> list[Layout]:
-    """The layouts of a section, all with the charts of the one that has most; a chart without figures is empty."""
+    """The layouts of a section, all with the same charts as the layout with the most; charts without values
+    are empty."""
     most = max(layouts, key=lambda layout: len(layout.panels)).panels
     for layout in layouts:
         for panel in most[len(layout.panels) :]:

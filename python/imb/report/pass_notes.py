@@ -1,4 +1,4 @@
-"""Notes on rows that were measured in passes, which the suite prints after a table as comments."""
+"""Notes on rows measured in passes; the suite prints the same notes as comments after a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _SHORTFALLS = {
 
 
 def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
-    """As PassesNotes in src/report/text.cpp, with ± and µs; and on rows that imb made of samples."""
+    """Yield the notes of PassesNotes in src/report/text.cpp, with ± and µs, and a note on rows that imb
+    computed from samples."""
     sampled = [(row, row.passes) for row in rows if row.passes and row.passes.samples]
     complete = [(row, passes) for row, passes in sampled if passes.shortfall != "cut_off"]
     if short := [(row, passes) for row, passes in complete if passes.shortfall != "none"]:
@@ -70,7 +71,7 @@ def _levels(levels: list[tuple[float, int]], samples: int | None) -> str:
 
 
 def row_place(row: Result) -> str:
-    """What distinguishes a row from others of its table."""
+    """What distinguishes a row from other rows of its table."""
     where = [] if row.kind == "synchronisation" else [f"{row.bytes or 0} B"]
     where += [f"group {row.group}"] if row.group is not None else []
     return ", ".join(where)

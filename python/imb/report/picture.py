@@ -1,4 +1,4 @@
-"""Curves of sides as one picture: a file by Matplotlib, or signs on a terminal by plotext."""
+"""Curves of sides as one picture: a file (Matplotlib), or text on a terminal (plotext)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from imb.report.colors import COLORS, SIDES
 from imb.stats.medians import percentiles
 from imb.store.outputs import write_output
 
-# Okabe and Ito's colors, which color-blind people can distinguish; dash and marker repeat the information.
+# Colors that color-blind people can distinguish (imb.report.colors); dash and marker repeat the information.
 _COLORS = tuple(COLORS["light"][f"s{side}"] for side in range(SIDES))
 _MARKERS = "osD^Xv*P"
 _DASHES = ("-", "--", ":", "-.")
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """Median over launches and the 10th and 90th percentile, all of shape (lengths,), in the picture's unit."""
+    """Median over launches and the 10th and 90th percentile, all of shape (sizes,), in the unit of the
+    picture."""
 
     name: str
     benchmark: str
@@ -38,8 +39,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> list[Line]:
-    """A line per side and curve with two lengths or more. Raises ImbError where nothing is left, or for an unknown
-    metric or benchmark."""
+    """One line per side and curve with two sizes or more. Raises ImbError if there is no such curve, or for
+    an unknown metric or benchmark."""
     if metric not in METRICS:
         raise ImbError(f"unknown metric: {metric}; choose from {', '.join(METRICS)}")
     factor = unit_of(metric)[1]
@@ -79,7 +80,7 @@ def lines_of(sides: Sequence[Side], metric: str, benchmarks: Sequence[str]) -> l
 
 
 def draw(lines: Sequence[Line], metric: str, path: Path, form: str, title: str | None = None) -> None:
-    """Writes a PNG, SVG or PDF (`form`): one chart per benchmark and layout, sides in one chart."""
+    """Write a PNG, SVG or PDF (`form`): one chart per benchmark and layout, with all sides. Raises OSError."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -150,7 +151,7 @@ def _chart(axes: Any, lines: Sequence[Line], metric: str, title: str) -> None:
 def terminal_chart(
     lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 18
 ) -> list[list[str]]:
-    """The same on a terminal: lines of a chart per benchmark and layout; a letter marks the points of a side."""
+    """The charts as lines of text, one chart per benchmark and layout. A letter marks the points of a side."""
     import plotext
 
     from imb.report.chart import LEAST, MOST, chart_lines, scale
@@ -185,7 +186,8 @@ def terminal_chart(
 
 
 def _name(number: int, side: Side, curve: Key, sides: int) -> str:
-    """The letter comes first, as in a report, so that no name is empty or begins with Matplotlib's sign for hidden."""
+    """The name of a line. The letter of the side comes first, as in a report, so that no name is empty or
+    begins with "_", which hides a line in Matplotlib."""
     return (
         f"{chr(ord('A') + number % 26)} {shorten(one_line(side.name), 40)}"
         if sides > 1
@@ -194,5 +196,5 @@ def _name(number: int, side: Side, curve: Key, sides: int) -> str:
 
 
 def _place(n: int) -> float:
-    """Zero has no logarithm: it stands before the first length."""
+    """The position of a size on the logarithmic axis; 0 is before size 1."""
     return float(n) if n > 0 else 0.5

@@ -1,4 +1,4 @@
-"""All rows of a run on the terminal."""
+"""Tables of all rows of a run on the terminal."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from imb.model.records import Failure, Records, Result, Run
 from imb.model.units import count_of
 from imb.report.terminal import Screen, say
 
-MOST = 1000  # rows of a table that are shown
+MOST = 1000  # most rows of a table that are shown
 
 
 def print_tables(
     records: Records, benchmarks: Collection[str] = (), *, chart: bool = False, failures: bool = True
 ) -> None:
-    """All rows of a run, or those of these benchmarks (lower case); notes, and charts. `failures`: and a line for each reason why rows
-    are missing."""
+    """Print all rows of a run, or only those of `benchmarks` (lower case), with notes. `chart`: also print
+    charts; `failures`: also print a line for each reason why rows are missing."""
     from imb.report.pass_notes import notes_on_passes
     from imb.report.tables import evidence_of, failures_by_reason, quantiles_of, tables_of
 

@@ -1,4 +1,4 @@
-"""Speed over time, with the changes of level in it."""
+"""Time over the launches of each side, with changes of level."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from imb.stats.medians import group_means, nanmedian
 
 
 def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
-    """Launches in the order of time: of each curve and band the geometric mean of time over its row's median, and where
-    a new level begins. None where no side has five launches, or
-    no row has a history (-arrival xN)."""
+    """Data of the history chart, in the order of time: for each curve and band, the geometric mean of time
+    relative to each row's median, and where new levels begin. None if no side has five launches, or no row
+    has a history (-arrival xN)."""
     if max(len(side.launches) for side in sides) < 5:
         return None
     ordered = [_sort_by_date(side) for side in sides]
@@ -30,7 +30,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     groups: dict[Key, dict[Band, list[Key]]] = {}
     for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
         if key.arrival_width_seconds is not None:
-            continue  # no launch has the width of another one
+            continue  # the width differs in every launch
         band = band_of(key.bytes) or NO_LENGTH
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
     if not groups:
@@ -86,20 +86,21 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
 
 
 def _levels(logs: Values) -> Values:
-    """Of each launch the geometric mean over rows, each against its median over launches; `logs` has shape (rows, launches)."""
+    """For each launch, the geometric mean over rows, each relative to its median over launches. logs: shape
+    (rows, launches)."""
     against = logs - nanmedian(logs, axis=1)[:, None]
     return np.exp(group_means(against.T, np.ones((len(logs), 1))))[:, 0]
 
 
 def _history(side: Side, level: float) -> History | None:
-    """As `imb watch` judges it; None where no launch has a date."""
+    """The history as `imb watch` judges it, or None if no launch has a date."""
     with suppress(ImbError):
         return history(side, HistorySettings(level=level))
     return None
 
 
 def _changes(judged: History | None, curve: Key, band: Band, side: Side) -> list[int]:
-    """Indices of the launches of `side` with which a new level of this curve and band begins."""
+    """Indices of the launches of `side` at which a new level of this curve and band begins."""
     runs = {
         judged.sessions[place].runs[0]
         for event in (judged.events if judged else [])
@@ -111,7 +112,7 @@ def _changes(judged: History | None, curve: Key, band: Band, side: Side) -> list
 
 
 def no_changes_text(histories: Sequence[History | None]) -> str:
-    """The text in place of an empty table of changes."""
+    """The text that replaces an empty table of changes."""
     if any(each is None or each.verdict == "too little history" for each in histories):
         return f"Changes of level are found in histories of {FEWEST} sessions or more, with dates."
     if any(each is not None and each.verdict == "too noisy" for each in histories):

@@ -1,4 +1,4 @@
-"""Parts of a page that are no charts: verdicts, heat maps, rows that changed, conditions."""
+"""Parts of a page other than charts: verdicts, heat maps, rows that changed, conditions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from imb.stats.medians import percentiles
 
 
 def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]:
-    """A comparison in a sentence, with its heat map and its rows; `a` and `b` are the numbers of its sides."""
+    """A comparison as a sentence, with its heat map and rows. `a`, `b`: numbers of its sides."""
     counts = Counter(word_of(band.effect.verdict, band.effect.speed) for band in comparison.bands)
     counted_verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict])
     changed = [
@@ -58,7 +58,8 @@ def comparison_summary(comparison: Comparison, a: int, b: int) -> dict[str, Any]
 
 
 def _rows(comparison: Comparison) -> list[dict[str, str]]:
-    """Rows that changed, most first: old, new, change of the figure in percent up to a factor of two, speedup, status."""
+    """Rows that changed, the largest change first: old and new median, change in percent (up to a factor of
+    two), speedup, verdict."""
     factor = unit_of(comparison.settings.metric)[1]
     changed = [row for row in comparison.rows if row.effect.verdict in CHANGED]
     changed.sort(key=lambda row: -abs(math.log(row.effect.speed)))
@@ -107,7 +108,7 @@ def _speed_heat(comparison: Comparison, a: str, b: str) -> dict[str, Any]:
 
 
 def _middle(rows: Sequence[RowEffect], unit: str, factor: float) -> str:
-    """The figures of the row in the middle of a band: `256 bytes: 1.53 → 1.98 µs`."""
+    """The medians of the row in the middle of a band: `256 bytes: 1.53 → 1.98 µs`."""
     if not rows:
         return ""
     row = sorted(rows, key=lambda each: each.key.bytes or 0)[len(rows) // 2]
@@ -133,7 +134,8 @@ def _speed_cell(effect: Effect | None, middle: str) -> dict[str, str] | None:
 
 
 def repeatability(side: Side) -> dict[str, Any]:
-    """How far launches differ, by benchmark and band: 90th over 10th percentile, median of the band's rows."""
+    """Heat map of the spread of launches, by benchmark and band: 90th over 10th percentile, median over the
+    rows of the band."""
     curves: dict[Key, dict[Band, list[float]]] = {}
     for key in side.all_keys():
         values = side.values(key)
@@ -166,8 +168,8 @@ def repeatability(side: Side) -> dict[str, Any]:
 
 
 def shown_conditions(sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Known conditions, those that differ first: distinct values of each side. Options of the suite that are not in the table
-    only where they differ; no variables that each launch has for itself."""
+    """Known conditions, those that differ first, with the distinct values of each side. Suite options outside
+    the table appear only if they differ. Variables that differ in every launch are left out."""
     of_sides = values_of(*sides)
     launches = sum(len(side.launches) for side in sides)
     rows = []
@@ -182,7 +184,7 @@ def shown_conditions(sides: Sequence[Side]) -> list[dict[str, Any]]:
 
 
 def shown_difference(difference: Difference) -> dict[str, Any]:
-    """A condition that differs."""
+    """A condition that differs, as a row of the page's table."""
     return _shown(difference.name, (difference.a, difference.b), differs=True)
 
 

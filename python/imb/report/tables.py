@@ -1,4 +1,4 @@
-"""Results -> tables with the columns that they have, for the terminal and for Markdown."""
+"""Results as tables with only the columns that they have, for the terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from imb.report.markup import escape_html, escape_pipes
 
 
 def _heading(figure: Figure) -> tuple[str, float]:
-    """The heading of its column, and the factor of its values there."""
+    """The heading of a figure's column, and the factor that converts its values to the heading's unit."""
     if figure.unit == "bytes_per_second":
         return "MB/s", 1e-6
     if figure.unit == "messages_per_second":
@@ -24,7 +24,7 @@ def _heading(figure: Figure) -> tuple[str, float]:
     return f"{name} %", 1 if figure.unit == "percent" else 100
 
 
-# Field of a result, heading, factor; MB are 10^6 bytes here, as everywhere in the companion.
+# Field of a result, heading, factor. A MB is 10^6 bytes everywhere in the companion.
 _COLUMNS: tuple[tuple[str, str, float | None], ...] = (
     ("group", "group", None),
     ("bytes", "bytes", None),
@@ -33,15 +33,15 @@ _COLUMNS: tuple[tuple[str, str, float | None], ...] = (
     ("half_width", "± %", 100),
     ("defects", "defects", None),
 )
-# Of repetitions that begin at agreed times: a row without a valid one has the figure, but not its value.
+# Columns of repetitions that begin at agreed times. A row without a valid repetition has the column but no value.
 _OF_VALID = (
     "time_from_last_arrival_seconds",
     "time_from_first_arrival_seconds",
     "start_skew_seconds",
     "exit_skew_seconds",
 )
-_FEW = 50  # percent of valid repetitions, below which a row is marked
-_SEEN = 4  # ranks and interfaces that are named
+_FEW = 50  # a row with fewer percent of valid repetitions is marked
+_SEEN = 4  # most ranks and interfaces that are named
 
 
 class Table(NamedTuple):
@@ -54,8 +54,8 @@ class Table(NamedTuple):
 
 
 def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> list[Table]:
-    """One table per benchmark and layout, in order; failures are left to `failures_of`. `most`: of each the first so many rows
-    as text."""
+    """One table per benchmark and layout, in order; failures are left to `failures_of`. `most`: only the
+    first `most` rows of each table become text."""
     results = [record for record in records if isinstance(record, Result)]
     tables = []
     for title, same in groupby(results, key=title_of):
@@ -79,7 +79,7 @@ def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> l
 
 
 def quantiles_of(results: Sequence[Result]) -> Table | None:
-    """Of the repetitions of rows that were measured with -show_tail; None where none was."""
+    """Quantiles of the repetitions of rows that were measured with -show_tail, or None if no row was."""
     rows = [row for row in results if row.quantiles]
     names = [name for name in QUANTILES if any((row.quantiles or {}).get(name) is not None for row in rows)]
     if not names:
@@ -92,7 +92,7 @@ def quantiles_of(results: Sequence[Result]) -> Table | None:
 
 
 def title_of(record: Result | Failure) -> str:
-    """PingPong, 2 groups of 2 ranks, aggregate"""
+    """`PingPong, 2 groups of 2 ranks, aggregate`"""
     words = [record.benchmark]
     if (record.group_count or 1) > 1:
         words.append(f"{record.group_count} groups of {count_of(record.processes or 0, 'rank')}")
@@ -108,12 +108,12 @@ def title_of(record: Result | Failure) -> str:
 
 
 def failures_of(records: Iterable[Result | Failure]) -> list[str]:
-    """A line per failure."""
+    """One line per failure."""
     return [f"{_failed_row(record)}: {_reason(record)}" for record in records if isinstance(record, Failure)]
 
 
 def failures_by_reason(records: Iterable[Result | Failure]) -> list[str]:
-    """A line per reason: its first row, and how many more there are."""
+    """One line per reason: its first row, and the number of other rows."""
     rows: dict[str, list[Failure]] = {}
     for record in records:
         if isinstance(record, Failure):
@@ -135,7 +135,7 @@ def _reason(record: Failure) -> str:
 
 
 def evidence_of(results: Iterable[Result]) -> str | None:
-    """System events of the ranks of these rows, on one line; None where there was none, or none is known."""
+    """System events of the ranks of these rows, on one line, or None if there were none or they are unknown."""
     evidence = [row.evidence for row in results if row.evidence]
     total = sum_evidence(evidence)
     disturbed = [

@@ -1,6 +1,7 @@
-"""The one door to the terminal. Text of logs, archives and users is data: whatever it holds, it stays text on its line.
+"""The only module that prints (tests/test_architecture.py). Text of logs, archives and users is data: it
+stays text on its line.
 
-No other module prints (tests/test_architecture.py); `imb.model.text.one_line` does the cleaning.
+`imb.model.text.one_line` cleans it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ LEVEL_MARKS = {
     "problem": ("✗", "red"),
 }
 
-# What stands for our signs, and for the lines and dots of charts, where a terminal's encoding lacks them.
+# Replacements for our symbols, and for lines and dots of charts, if the encoding of a terminal lacks them.
 _ASCII = str.maketrans("▲▼≈✓✗µ…│─\u2013\u00d7", "^v~+xu.|--x") | str.maketrans(
     {"±": "+-", "→": "->", "△": "(^)", "▽": "(v)", "Δ": "change "}
 )
@@ -40,29 +41,30 @@ _ASCII |= dict.fromkeys(map(ord, "┌┐└┘├┤┬┴┼"), "+") | dict.fro
 
 
 def _escape_to_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Other characters become JSON's escapes, so that JSON stays JSON."""
+    """Error handler: other characters become JSON escapes, so that JSON stays valid."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end].translate(_ASCII)
     return json.dumps(text)[1:-1], error.end
 
 
-IN_ASCII = "imb.in_ascii"  # a handler of errors of encoding
+IN_ASCII = "imb.in_ascii"  # name of the handler of encoding errors
 codecs.register_error(IN_ASCII, _escape_to_ascii)
 
 
 def say(*lines: str, err: bool = False) -> None:
-    """Print each argument as one line, an empty line where there is none. A line break inside an argument is a blank."""
+    """Print each argument as one line; without arguments, an empty line. A line break inside an argument
+    becomes a blank."""
     with _written(err):
         print("\n".join(map(one_line, lines)), file=sys.stderr if err else sys.stdout, flush=True)
 
 
-PATIENCE = 2.0  # seconds of silence
+PATIENCE = 2.0  # seconds without output before a wait is explained
 
 
 @contextlib.contextmanager
 def explain_wait(wait: str) -> Iterator[None]:
-    """Print `imb: reading 20 runs ...` to standard error where the block takes longer than PATIENCE. On a terminal only: what cron mails, and
-    what a program reads, has errors and warnings alone."""
+    """Print `imb: reading 20 runs ...` to standard error if the block takes longer than PATIENCE, but only on
+    a terminal: mails of cron, and programs that read the output, get errors and warnings only."""
     if not sys.stderr.isatty():
         yield
         return
@@ -73,11 +75,12 @@ def explain_wait(wait: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-        timer.join()  # its line is whole before the next one
+        timer.join()  # its line is complete before the next one
 
 
 def write_data(content: str | bytes) -> None:
-    """Write what another program reads to standard output: byte by byte to a file or pipe, cleaned to a terminal."""
+    """Write data for another program to standard output: unchanged to a file or pipe, without control
+    characters to a terminal."""
     with _written():
         if sys.stdout.isatty():
             text = content if isinstance(content, str) else content.decode("utf-8", "replace")
@@ -91,7 +94,7 @@ def write_data(content: str | bytes) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write a value as an indented JSON document, as `write_data` does."""
+    """Write a value as an indented JSON document, by `write_data`."""
     import msgspec
 
     write_data(msgspec.json.format(msgspec.json.encode(value)) + b"\n")
@@ -99,8 +102,8 @@ def write_json(value: Any) -> None:
 
 @contextlib.contextmanager
 def _written(err: bool = False) -> Iterator[None]:
-    """An error of standard output, such as a full disk, names it as an error of a file names the file. A message that standard error does not
-    take is lost: it ends no launch, and the exit status remains."""
+    """Name standard output in its errors, such as a full disk, as errors of files name the file. A message
+    that standard error cannot take is lost: it stops no launch, and the exit status is unchanged."""
     try:
         yield
     except OSError as error:
@@ -120,8 +123,9 @@ def columns(
     width: int | None = None,
     least: Mapping[str, int] | None = None,
 ) -> Iterator[str]:
-    """Lines of aligned columns without rules: quick with thousands of rows, and easy for other programs to cut. Where they are wider
-    than `width`, columns are shortened in the order of `least`, to so many characters each; those of 0 are left out."""
+    """Yield lines of aligned columns without rules: fast with thousands of rows, and easy for other programs
+    to cut. If lines are wider than `width`, columns are shortened in the order of `least`, to at least that
+    many characters each; columns with 0 are left out."""
     cells = [[one_line(cell) for cell in row] for row in (names, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for name, smallest in (least or {}).items():
@@ -135,16 +139,16 @@ def columns(
     if 0 in widths:
         cells = [[cell for cell, wide in zip(row, widths, strict=True) if wide] for row in cells]
         widths = [wide for wide in widths if wide]
-    line = "  ".join(f"%-{width}s" for width in widths)  # one formatting a line: half the time of one a cell
+    line = "  ".join(f"%-{width}s" for width in widths)  # one format per line: half the time of one per cell
     for row in cells:
         yield (line % tuple(row)).rstrip()
 
 
-PIPED = 100  # columns of text in a file or pipe
+PIPED = 100  # columns of text for people in a file or pipe
 
 
 def text_width(*, err: bool = False) -> int:
-    """Columns of text for people: those of the terminal, PIPED elsewhere."""
+    """Columns of text for people: the width of the terminal, or PIPED in a file or pipe."""
     stream = sys.stderr if err else sys.stdout
     if not stream.isatty():
         return PIPED
@@ -155,8 +159,8 @@ def text_width(*, err: bool = False) -> int:
 
 
 def fold_text(text: str, width: int, *, indent: str = "    ", end: str = "") -> list[str]:
-    """`text` as lines of at most `width` columns, later ones with an indent, broken at blanks outside quotes; every line but the last
-    ends with `end`. A word that is longer has a line of its own."""
+    """`text` as lines of at most `width` columns, broken at blanks outside quotes; later lines have an
+    indent. Every line except the last ends with `end`. A word that is longer than a line has its own line."""
     lines = [""]
     for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|\S)+", one_line(text)):
         longer = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
@@ -169,7 +173,8 @@ def fold_text(text: str, width: int, *, indent: str = "    ", end: str = "") -> 
 
 
 def wrap_text(text: str, *, indent: int = 2) -> list[str]:
-    """`text` in lines of `text_width`, later ones indented by `indent` more than the first; blanks within it stay, for alignment."""
+    """`text` as lines of `text_width`; later lines have an indent larger by `indent`. Blanks within the text
+    stay, for alignment."""
     line = one_line(text)
     begin = " " * (len(line) - len(line.lstrip()))
     return textwrap.wrap(
@@ -181,12 +186,12 @@ def wrap_text(text: str, *, indent: int = 2) -> list[str]:
     ) or [""]
 
 
-_NAME = 16  # columns that names in the first column of a table keep, whatever is beside them
-_NO_LIMIT = 10_000  # columns of a file or pipe
+_NAME = 16  # least width of the first column of a table, which has names
+_NO_LIMIT = 10_000  # columns of a table in a file or pipe
 
 
 class Screen:
-    """Lines and tables with color, where the terminal has it. Nothing in them is markup."""
+    """Lines and tables, with color if the terminal supports it. No text is interpreted as markup."""
 
     def __init__(self, *, err: bool = False, width: int | None = None) -> None:
         """`width`: columns; None: those of the terminal, no limit in a file or pipe."""
@@ -198,16 +203,17 @@ class Screen:
             width=width or (None if stream.isatty() else _NO_LIMIT),
         )  # fmt: skip
 
-        # Rich would exit, and close standard output, whichever stream broke.
+        # Otherwise Rich would exit and close standard output, whichever stream broke.
         self.console.on_broken_pipe = _raised_again  # type: ignore[method-assign]
 
     @property
     def width(self) -> int:
-        """Columns."""
+        """Number of columns."""
         return self.console.width
 
     def line(self, *parts: str | tuple[str, str]) -> None:
-        """One line of parts; a pair is a text and its style. It is wrapped only where `width` was given."""
+        """Print one line of parts; a pair is a text and its style. The line is wrapped only if `width` was
+        given."""
         with _written(self.console.stderr):
             self.console.print(_assembled(parts), no_wrap=False if not self.console.soft_wrap else None)
 
@@ -220,11 +226,12 @@ class Screen:
         right: Sequence[int] = (),
         fold: Sequence[int] = (),
     ) -> None:
-        """A table without rules. `right`: columns that are aligned at their right end; `fold`: columns that may break over
-        lines; the others never do, and are never shortened, even where the line is then longer than the terminal."""
+        """Print a table without rules. `right`: numbers of right-aligned columns; `fold`: numbers of columns
+        that may break over lines. Other columns are never broken or shortened, even if the line is then
+        longer than the terminal."""
         from rich.table import Table
 
-        if title is not None:  # a title of the table would be folded at its width
+        if title is not None:  # Rich would fold the title at the width of the table
             self.line((title, "italic"))
         shown = Table(box=None)
         shown.pad_edge = False

@@ -1,4 +1,4 @@
-"""Variance components of a side: a short block, and a table of rows."""
+"""Variance components of a side: a short block, and tables of rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from imb.compare.variance_text import PARTS, advice, deviation_percent, limits, 
 from imb.model.units import NOT_KNOWN, count_of, decimal, known_width, spread_percent
 
 _HEADINGS = ("bytes", "launches", "t µs", "MB/s", "± %", *PARTS.values())
-_EMPTY = {"", "0.00"}  # a column of nothing else is left out
-_MEDIANS = 5  # the first headings, without the spread
+_EMPTY = {"", "0.00"}  # a column with only these cells is left out
+_MEDIANS = 5  # number of headings before the variance components
 _MEANINGS: dict[Name, str] = {
     "within": "error of a launch's median",
     "launches": "how far apart launches are",
@@ -25,8 +25,8 @@ _DOMINANT = (
 
 
 def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
-    """Lines: the components, the largest one, what would narrow it, notes. `printed`: rules of a diagnosis that have printed
-    some of this already; it is omitted."""
+    """Lines on the components, on the largest one, on what would reduce it, and notes. `printed`: rules of a
+    diagnosis that has already printed some of these lines; they are left out."""
     left_out = set(sentences_of(variance.unusual)) if "dominant-state" in printed else set()
     rows = [row for row in variance.rows if row.launches]
     if not rows or not (variance.parts or variance.in_passes):
@@ -54,8 +54,8 @@ def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
 
 
 def short_block(variance: Variance, *, cause_known: bool) -> list[str]:
-    """The largest component and how to reduce it, unless what disturbed the launches is known; and which launches were outside the
-    dominant state."""
+    """Lines on the largest component and how to reduce it, unless the cause of the disturbance is known, and
+    on launches outside the dominant state."""
     sentences = map(_sentence, (verdict(variance, figures=False), advice(variance)))
     text = " ".join(filter(None, sentences)) if variance.parts and not cause_known else ""
     shown = [*([text] if text else []), *(f"! {line}" for line in sentences_of(variance.unusual))]
@@ -67,7 +67,7 @@ def _explained(lines: Sequence[str]) -> list[str]:
 
 
 class CurveTable(NamedTuple):
-    """Of a curve; `lines` of shape (rows, headings)."""
+    """A table of one curve. `lines` has shape (rows, headings)."""
 
     title: str
     headings: list[str]
@@ -75,8 +75,8 @@ class CurveTable(NamedTuple):
 
 
 def tables(variance: Variance, *, spread: bool = True) -> list[CurveTable]:
-    """Of each curve: medians over launches, their precision, parts, as `legend` explains. Columns that are empty or zero in all its
-    rows are left out; `spread`: with the parts."""
+    """A table per curve: medians over launches, their precision, and the variance components if `spread`;
+    `legend` explains the columns. Columns that are empty or zero in all rows are left out."""
     columns = range(len(_HEADINGS) if spread else _MEDIANS)
     several = len({row.key.component for row in variance.rows}) > 1
     curves = [
@@ -92,7 +92,7 @@ def tables(variance: Variance, *, spread: bool = True) -> list[CurveTable]:
 
 
 def legend(curves: Iterable[CurveTable]) -> str:
-    """What the columns of `tables` are."""
+    """The meaning of the columns of `tables`."""
     headings = {heading for curve in curves for heading in curve.headings}
     lines = [line for curve in curves for line in curve.lines]
     unknown = f" ({NOT_KNOWN}: above 100)" if any(NOT_KNOWN in line for line in lines) else ""
@@ -105,7 +105,7 @@ def legend(curves: Iterable[CurveTable]) -> str:
 
 
 def meanings(curves: Iterable[CurveTable]) -> list[str]:
-    """What the components are that `tables` have, on one line."""
+    """The meaning of the variance components in `tables`, as one line or none."""
     headings = {heading for curve in curves for heading in curve.headings}
     spread = [f"{PARTS[name]}: {meaning}" for name, meaning in _MEANINGS.items() if PARTS[name] in headings]
     return ["; ".join(spread)] if spread else []
