@@ -78,7 +78,7 @@ from typing import Literal, NamedTuple
 
 
 class Figure(NamedTuple):
-    """A number that rows have. `head` is that of its column in text, empty: in no table."""
+    """A number in rows. `head` is the title of its column in text output, or empty if tables do not have it."""
 
     name: str
     unit: Literal["seconds", "percent", "share", "change", "bytes_per_second", "messages_per_second"]

@@ -94,7 +94,7 @@ class Rounds(Experiment[S, R]):
         return reason
 
     def _look(self, plan: Plan, over: Iterable[FinishedLaunch]) -> Look:
-        """All variants against the first. Raises ImbError where two cannot be compared."""
+        """All variants against the first. Raises ImbError if two cannot be compared."""
         from imb.compare.comparison import CompareSettings, compare
         from imb.experiments.peers import comparable_launches
 

@@ -84,7 +84,7 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
 
 
 def _next_command(plan: Plan, measured: Sequence[str]) -> str | None:
-    """The command that shows more of these variants; None where launches have no label."""
+    """The command that shows more of these variants, or None if launches have no label."""
     if plan.campaign:
         return f"imb compare {' '.join(map(shell_word, measured[:2]))}" if len(measured) > 1 else None
     label = next((label for item in plan.items for label in item.labels), None)

@@ -35,7 +35,7 @@ def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> int:
 def launch_all(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = False) -> SessionEnd:
     """Runs the launches of the session that are not over yet, and those that follow. `verbose`: all commands are shown, whole.
 
-    Raises ImbError where another process executes the session, and with status 130 when interrupted."""
+    Raises ImbError if another process executes the session, and with status 130 when interrupted."""
     archive = experiment.archive
     try:
         with lock.hold_lock(archive, plan, lambda line: say(f"imb: {line}", err=True)):
@@ -203,7 +203,7 @@ _MOST_PER_CORE = 100  # ranks
 
 
 def examine_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
-    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and where it has fewer cores than ranks. Raises
+    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and if it has fewer cores than ranks. Raises
     ImbError where they are so many that the host would not respond."""
     from imb.mpi import host
     from imb.runner import session

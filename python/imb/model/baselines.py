@@ -1,4 +1,4 @@
-"""Baselines: results that later ones are compared with; named, per machine and placement, never changed."""
+"""Baselines: named results with which later results are compared. A baseline belongs to one machine and placement and is never changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = "openimb-baseline/1"
 
 
 class Hardware(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine of a baseline. For logs, only the hosts may be known, or nothing."""
+    """The machine of a baseline. If the results come from a log, some or all fields are unknown."""
 
     nodes: int | None = None
     hosts: list[str] = []
@@ -25,11 +25,11 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
     threads_per_core: int | None = None
 
     def kind(self) -> tuple[object, ...]:
-        """All but the host names: machines of one kind may be compared."""
+        """All fields except the host names. Results of machines of the same kind may be compared."""
         return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "hosts")
 
     def same(self, other: Hardware) -> bool | None:
-        """Whether both are of one kind; where a CPU model is unknown, whether the hosts are the same, or None if it is not known."""
+        """Whether both machines have the same kind. If a CPU model is unknown: whether the hosts are the same, or None if unknown."""
         if self.cpu_model and other.cpu_model:
             return self.kind() == other.kind()
         return set(self.hosts) == set(other.hosts) if self.hosts and other.hosts else None
@@ -45,9 +45,12 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BaselineLaunch(msgspec.Struct, frozen=True):
-    """One launch: the name of its run or file, facts, records as JSON lines, and `content` as in Launch. `foreign`: whether a user
-    other than the one who set the baseline may have written the facts, which contain the commands of a check. `options`: those of the run record, kept apart from `records`, so that versions with other options
-    can read these."""
+    """One launch: the name of its run or file, facts, records as JSON lines, and `content` as in Launch.
+
+    `foreign`: whether a user other than the one who set the baseline may have written the facts; a check executes commands from them.
+    `options`: the options of the run record. They are stored apart from `records`, so that versions of imb with other options can read
+    `records`.
+    """
 
     name: str
     facts: dict[str, Any]
@@ -65,8 +68,8 @@ class BaselineLaunch(msgspec.Struct, frozen=True):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The file. `tolerances`: metric -> the smallest change that matters, 0.05 is 5 %. `sha256`: hash of the file in which
-    this field is empty; it is the last field, at the end of the file."""
+    """The content of a baseline's file. `tolerances`: metric -> the smallest change that matters, as a share (0.05 is 5 %). `sha256`: hash of
+    the file with an empty `sha256`, which must stay the last field."""
 
     format: str = FORMAT
     name: str
@@ -85,7 +88,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.name}@{self.version}"
 
     def side(self) -> Side:
-        """Its launches, to be compared. Raises ImbError."""
+        """The launches as a sample set for a comparison. Raises ImbError."""
         launches: list[Launch] = []
         for kept in self.launches:
             restored = launches_of(kept.read(), kept.name, kept.facts)
@@ -94,7 +97,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def placement_of(side: Side) -> str | None:
-    """`intra-node`, `inter-node`, or None where it is not known. Raises ImbError where it is both."""
+    """`intra-node`, `inter-node`, or None if unknown. Raises ImbError if the launches have different placements."""
     placements = {launch.placement() for launch in side.launches if launch.rows} - {None}
     if len(placements) > 1:
         raise ImbError(
@@ -104,7 +107,7 @@ def placement_of(side: Side) -> str | None:
 
 
 def machine_of(side: Side) -> Hardware:
-    """The machine of these launches. Raises ImbError where they are of several kinds."""
+    """The machine of these launches. Raises ImbError if they ran on machines of several kinds."""
     machines = {machine.kind(): machine for machine in map(_machine, side.launches)}
     if len(machines) > 1:
         raise ImbError(

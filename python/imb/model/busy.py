@@ -1,13 +1,13 @@
-"""When other processes disturb a measurement, and the warning. Standard library alone: `make run` uses it before
-anything is installed."""
+"""Decides whether other processes disturb a measurement, and words the warning. It imports only the standard library, since
+`make run` uses it before anything is installed."""
 
 BUSIER_CPUS = (
-    0.2  # CPUs that other processes use while a launch runs: less, or a smaller difference, is ignored
+    0.2  # CPUs that other processes use while a launch runs; lower use and smaller differences are ignored
 )
 
 
 def too_busy(others: float, cpus: int, ranks: int) -> bool:
-    """Whether other processes, which use `others` CPUs, take some that these ranks need."""
+    """Whether other processes, which use `others` of `cpus` CPUs, leave too few for these ranks."""
     return others > max(BUSIER_CPUS, cpus - ranks)
 
 

@@ -1,6 +1,6 @@
-"""Facts about benchmarks by name, which logs do not contain.
+"""Facts about benchmarks that logs do not contain, by name.
 
-The names of the suite come from schema/benchmarks.json; those that only the real IMB has are listed here.
+schema/benchmarks.json has the names in the suite; this file lists the names that only the real IMB has.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from imb.model.suite import suite_folder
 
 
 class Facts(NamedTuple):
-    """A benchmark of one component. In the reported time it moves `turnover` times the length.
+    """A benchmark of one component. In the reported time it moves `turnover` times the message size.
 
-    `turnover` is None where the table has no Mbytes/sec, or where it depends on more than the table shows.
+    `turnover` is None if the table has no Mbytes/sec column, or if the factor depends on more than the table shows.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class _File(msgspec.Struct):
     components: list[_Component]
 
 
-_NAMESAKES: Component = "P2P"  # has benchmarks named as in IMB-MPI1, whose tables have other columns
+_NAMESAKES: Component = "P2P"  # some of its benchmarks have the names of IMB-MPI1's, but other table columns
 
 _ONLY_IN_IMB: dict[str, tuple[Component, Facts]] = {
     "Ireduce_scatter_block": ("NBC", Facts("collective")),
@@ -59,7 +59,7 @@ def suite_benchmarks() -> dict[str, dict[Component, Facts]]:
 
 
 def default_benchmarks(component: Component) -> list[str]:
-    """The benchmarks that an executable runs where none is named. Raises ImbError in a broken installation."""
+    """The benchmarks that an executable runs if the user names none. Raises ImbError in a broken installation."""
     return [
         benchmark.name
         for entry in _components()
@@ -77,7 +77,7 @@ def _components() -> list[_Component]:
 
 @cache
 def all_benchmarks() -> dict[str, dict[Component, Facts]]:
-    """`suite_benchmarks`, and the names that only the real IMB has: what a log may contain."""
+    """All benchmarks that a log may contain: `suite_benchmarks` and the names that only the real IMB has."""
     return {
         **suite_benchmarks(),
         **{name: {component: facts} for name, (component, facts) in _ONLY_IN_IMB.items()},
@@ -85,7 +85,7 @@ def all_benchmarks() -> dict[str, dict[Component, Facts]]:
 
 
 def facts_of(benchmark: str, component: Component | None) -> Facts | None:
-    """Facts about a benchmark; None where the name is unknown, or where components differ and none is given."""
+    """Facts about a benchmark, or None if the name is unknown, or if no component is given and components differ."""
     by_component = all_benchmarks().get(benchmark, {})
     if component is None and len(by_component) > 1:
         by_component = {name: facts for name, facts in by_component.items() if name != _NAMESAKES}
@@ -95,13 +95,13 @@ def facts_of(benchmark: str, component: Component | None) -> Facts | None:
 
 
 def kind_of(benchmark: str, component: Component | None) -> Kind | None:
-    """The kind of an IMB benchmark; None where `facts_of` is None."""
+    """The kind of an IMB benchmark, or None if `facts_of` returns None."""
     facts = facts_of(benchmark, component)
     return facts.kind if facts else None
 
 
 def component_of(benchmarks: set[str], *, rated: bool = False) -> Component | None:
-    """The one component that has all these benchmarks; None where there is none, or several. `rated`: their tables have
+    """The only component that has all these benchmarks, or None if no component or several have them. `rated`: their tables have
     the columns of IMB-P2P."""
     candidates: set[Component] = {_NAMESAKES} if rated else set(PARTS)
     for name in benchmarks:

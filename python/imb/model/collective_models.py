@@ -1,11 +1,11 @@
-"""What a collective should take, judged by point-to-point times of the same machine.
+"""Predicts the time of a collective from point-to-point times of the same machine.
 
-For every collective the usual algorithms are written down as the messages on their longest chain; such a message of m
-bytes takes what PingPong measured for m. The expectation is the cheapest algorithm. Algorithms and their costs: R.
-Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH", Int. J. High
-Performance Computing Applications 19(1), 2005; the dissemination barrier: D. Hensgen, R. Finkel, U. Manber, 1988.
+For every collective, a table lists the usual algorithms, each as the messages on its longest chain. A message of m bytes
+takes the time that PingPong measured for m bytes. The expected time is the time of the fastest algorithm. Sources: R. Thakur,
+R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH", Int. J. High Performance Computing
+Applications 19(1), 2005; for the dissemination barrier: D. Hensgen, R. Finkel, U. Manber, 1988.
 
-The model knows no contention: ranks of one node that share its NIC or its memory may take longer without a fault.
+The model ignores contention: ranks of one node that share its NIC or memory may take longer although nothing is wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from math import ceil, log2
 
-Rounds = Iterable[tuple[float, float]]  # how many messages after one another, of how many bytes each
+Rounds = Iterable[tuple[float, float]]  # (number of consecutive messages, bytes of each)
 
 
 def _halving(p: int, n: float) -> list[tuple[float, float]]:
@@ -25,7 +25,7 @@ def _log(p: int) -> int:
     return ceil(log2(p))
 
 
-# Name without v and I -> (algorithm, rounds of p ranks and length n) ...; the length is IMB's: what one rank gives.
+# Name without v and I -> (algorithm, its rounds for p ranks and length n), ... A length is what one rank contributes, as in IMB.
 _ALGORITHMS: dict[str, tuple[tuple[str, Callable[[int, float], Rounds]], ...]] = {
     "barrier": (("dissemination", lambda p, n: [(_log(p), 0)]),),
     "bcast": (
@@ -55,13 +55,13 @@ _ALGORITHMS: dict[str, tuple[tuple[str, Callable[[int, float], Rounds]], ...]] =
         ("pairwise exchange", lambda p, n: [(p - 1, n / p)]),
     ),
 }
-# Collectives in which ranks also combine data: the whole length in each round of a tree or of recursive doubling, else
-# (p - 1) / p of it in all.
+# Collectives in which ranks also combine data. A tree and recursive doubling combine the whole length in each round, other
+# algorithms combine (p - 1) / p of it in total.
 _REDUCED = frozenset({"reduce", "allreduce", "reduce_scatter"})
 
 
 def family(benchmark: str) -> str | None:
-    """`Iallgatherv_pure` -> `allgather`; None for what is no collective of the table."""
+    """`Iallgatherv_pure` -> `allgather`; None if the table has no such collective."""
     name = benchmark.lower().removesuffix("_pure").removesuffix("_block").removeprefix("osu_")
     for candidate in (
         name,
@@ -81,9 +81,9 @@ def expected_time(
     message: Callable[[float], float],
     combine: Callable[[float], float],
 ) -> tuple[float, str] | None:
-    """Seconds, and the algorithm that takes them; None for what is no collective of the table.
+    """The expected seconds and the algorithm, or None if the table has no such collective.
 
-    `message(m)`: seconds that a message of m bytes takes; `combine(m)`: seconds to reduce m bytes.
+    `message(m)`: seconds of a message of m bytes; `combine(m)`: seconds to reduce m bytes.
     """
     name = family(benchmark)
     if name is None or processes < 2:

@@ -1,7 +1,7 @@
-"""The conditions of a launch: what surrounds it and may change its times.
+"""The conditions of a launch: properties of machine, MPI and environment that may change its times.
 
-The host that launches has some of them in its facts (Conditions, which imb.mpi.host_conditions gathers), its records and intent
-have others. CONDITIONS is the table of all that have a name: what shows, compares or judges a condition finds it there by its id.
+Some come from the facts (Conditions, which imb.mpi.host_conditions gathers on the launching host), others from records and intent.
+The table CONDITIONS has all that have a name; code that shows, compares or judges a condition finds it there by its id.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class Cache(msgspec.Struct, frozen=True):
-    """All caches of one level, as lscpu words their size."""
+    """All caches of one level. `size` is lscpu's text."""
 
     name: str
     size: str
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """What does not change while it runs. `threads_per_core` above 1: hyperthreads are on."""
+    """Properties of a host that stay the same until a reboot. If `threads_per_core` is above 1, hyperthreads are on."""
 
     host: str
     system: str
@@ -63,7 +63,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def link(self) -> str:
-        """`10 Gb/s`; empty: unknown."""
+        """`10 Gb/s`, or empty if the speed is unknown."""
         return f"{self.speed / 1e9:g} Gb/s" if self.speed else ""
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
         return self.name + (f" ({self.link or 'up'})" if self.up else " (down)")
 
 
-# Physical interfaces, as kernel and udev call them.
+# Names that the kernel and udev give to physical interfaces.
 _PHYSICAL = re.compile(r"(eth|en|em|ib|hsn|p\d+p)\w*$")
 
 
@@ -85,8 +85,8 @@ def usable_interfaces(interfaces: Iterable[Interface]) -> list[Interface]:
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """At one moment, on the host that launches. `load` is the number of runnable processes, mean of a minute; `transports`
-    are those that the MPI itself reports (imb.runner.transports), None where it reports none. `gpus`: of launches that use them."""
+    """Conditions at one moment on the launching host. `load`: mean number of runnable processes over a minute. `transports`: the transports
+    that the MPI itself reports (imb.runner.transports), or None if it reports none. `gpus`: filled only for launches that use GPUs."""
 
     time: str
     machine: Machine
@@ -105,14 +105,14 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def interfaces_in(conditions: object) -> list[Interface]:
-    """The interfaces in recorded conditions; none where they have no interfaces that this version can read."""
+    """The interfaces in recorded conditions; empty if this version can read none."""
     return fact(list[Interface], conditions, "interfaces") or []
 
 
-# --- What conditions are in a launch --------------------------------------------------------------------------------
+# --- Conditions computed from a launch --------------------------------------------------------------------------------
 
 _ECC = {True: "on", False: "off", None: None}
-_MOST_RANKS = 16  # CPUs or GPUs of more ranks are not listed as a condition
+_MOST_RANKS = 16  # with more ranks, CPUs or GPUs are not listed as a condition
 _OUTPUTS = ("-json", "-dumpfile")
 
 
@@ -144,7 +144,7 @@ def _is_on_host(launch: Launch) -> bool:
 
 
 def _gpus(launch: Launch) -> str | None:
-    """Hosts and addresses of GPUs, and the ranks that use them; `none` where messages are in the host's memory alone."""
+    """Hosts and addresses of GPUs with the ranks that use them; `none` if all messages are in host memory."""
     used = launch.run.gpus or []
     if _is_on_host(launch):
         return "none"
@@ -165,12 +165,12 @@ def _interface(gpu: UsedGpu) -> str | None:
 
 
 def _used_gpu_values(get: Callable[[UsedGpu], object]) -> Callable[[Launch], str | None]:
-    """A condition of GPUs as ranks see them."""
+    """A getter of one property of the GPUs, as the ranks report it."""
     return lambda launch: _each(map(get, launch.run.gpus or []))
 
 
 def _known_gpu_values(get: Callable[[Gpu], object]) -> Callable[[Launch], str | None]:
-    """A condition of the same GPUs as the host's conditions describe them."""
+    """A getter of one property of the same GPUs, as the host's conditions describe it."""
 
     def text(launch: Launch) -> str | None:
         host = launch.facts.get("conditions")
@@ -180,7 +180,7 @@ def _known_gpu_values(get: Callable[[Gpu], object]) -> Callable[[Launch], str | 
 
 
 def _each(values: Iterable[object]) -> str | None:
-    """The known values, each once, as one text."""
+    """The known values, each once, joined to one text; None if all are unknown."""
     return (
         ", ".join(sorted({str(value) for value in values if value not in (None, "")}, key=natural_key))
         or None
@@ -189,8 +189,8 @@ def _each(values: Iterable[object]) -> str | None:
 
 # --- The table -------------------------------------------------------------------------------------------------------
 
-# Neither compared nor shown: duplicates of what is in the table, facts that differ in each launch, and options that choose what is
-# measured or printed.
+# Neither compared nor shown: duplicates of conditions in the table, facts that differ in each launch, and options that only choose
+# what is measured or printed.
 _IGNORED = (
     "time", "load", "frequency_megahertz", "memory_free_bytes", "mpi", "mpi_wrapper", "machine.host", "machine.kernel",
     "machine.cpus_allowed", "platform.system", "clock.resolution_seconds", "options.matrix", "options.mbyte", "options.memory",
@@ -199,7 +199,7 @@ _IGNORED = (
 
 
 class LeastDifference(NamedTuple):
-    """Compares numbers: they differ where the medians over launches are at least `least` apart. `text` formats one."""
+    """Compares numbers: two sides differ if their medians over launches are at least `least` apart. `text` formats a number."""
 
     least: float
     text: Callable[[float], str]
@@ -210,10 +210,14 @@ class LeastDifference(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """`label`: what users see. `get`: the value in a launch, None where it is not known; without it, what records and facts have
-    at the path `id`. `compare`: all launches must have the same value ("equal"), both sides the same values, since what varies
-    alike on both is a design ("set"), or numbers that are close (Apart); "ignored" ones are neither compared nor shown.
-    `names_side`: it is chosen for a launch, so that it names a side where it differs: by its value, or with its label."""
+    """A named condition. `label`: the name that users see. `get`: returns the value in a launch, or None if unknown; without `get`, the
+    value is at the path `id` of records and facts.
+
+    `compare`: "equal" if all launches must have one value; "set" if both sides must have the same set of values, since an equal variation
+    on both sides is a design; a LeastDifference for numbers that must be close; "ignored" if it is neither compared nor shown.
+    `names_side`: the user chooses this condition for a launch, so its value ("value"), or its label and value ("labeled"), can name a
+    side that differs in it.
+    """
 
     id: str
     label: str
@@ -224,7 +228,7 @@ class Condition(NamedTuple):
 
 _BUSIER = LeastDifference(BUSIER_CPUS, lambda cpus: percent_text(cpus, 0))
 CONDITIONS = (
-    # Differences are listed in this order: what is asked for most often comes first.
+    # Differences are listed in this order, the most frequent questions first.
     Condition("placement", "placement", lambda launch: launch.placement()),
     Condition("path", "path of messages", _path),
     Condition("transports", "transports reported by the MPI"),
@@ -277,10 +281,10 @@ CONDITIONS = (
     Condition("intent.extra", "launcher arguments", names_side="value"),
     Condition("file.path", "folder of files"),
     Condition("file.file_system", "file system", names_side="labeled"),
-    # What kept the machine busy while a launch ran, and when it started (`load`: runnable processes, mean of a minute).
+    # Other activity on the machine while a launch ran, and when it started (`load`: mean runnable processes over a minute).
     Condition("load.other_cpus", "CPU used by other processes", compare=_BUSIER),
     Condition("load.stolen_cpus", "CPU given to other virtual machines", compare=_BUSIER),
-    # On a saturated machine others use no more CPU, however many they are.
+    # On a saturated machine, further processes do not add to the CPU time that others use.
     Condition(
         "load.runnable", "runnable processes at the start", compare=LeastDifference(1.0, "{:.0f}".format)
     ),
@@ -293,7 +297,7 @@ _BY_LABEL = {condition.label: condition for condition in CONDITIONS if condition
 
 
 def condition(id: str) -> Condition:
-    """The condition of this id, also of what is not in the table: a variable, an option of the suite, another fact."""
+    """The condition with this id. An id that is not in the table (a variable, an option of the suite, another fact) gets a new condition."""
     if id.startswith("$"):
         return Condition(id, id, names_side="labeled")
     option = id.removeprefix("options.")
@@ -302,22 +306,22 @@ def condition(id: str) -> Condition:
 
 
 def condition_labeled(label: str) -> Condition:
-    """The one that users see as `label`."""
+    """The condition that users see as `label`."""
     option = label.startswith("-")
     return _BY_LABEL.get(label) or condition(f"options.{label[1:]}" if option else label)
 
 
 def describes_job(id: str) -> bool:
-    """Whether the launcher sets this variable for its ranks about this job, with another value in every launch."""
+    """Whether this is a variable that the launcher sets for its ranks, with another value in every launch."""
     return id.startswith("$") and LAUNCH_VARIABLES.match(id[1:]) is not None
 
 
-# --- Of a launch -----------------------------------------------------------------------------------------------------
+# --- All conditions of a launch -----------------------------------------------------------------------------------------------------
 
 
 def conditions_of(launch: Launch, listed: Sequence[Condition] = COMPARED) -> dict[str, str]:
-    """Texts of what is known, by id: the `listed` conditions of the table, in this order; then other facts; then variables of the
-    environment (`$NAME`)."""
+    """Texts of the known conditions by id: first the `listed` ones, in this order, then other facts, then environment variables
+    (`$NAME`)."""
     known = dict(_flat(_facts(launch)))
     values = {entry.id: entry.get(launch) if entry.get else known.get(entry.id) for entry in listed}
     texts = {id: _text(value) for id, value in values.items() if value is not None}
@@ -326,7 +330,7 @@ def conditions_of(launch: Launch, listed: Sequence[Condition] = COMPARED) -> dic
 
 
 def environment_of(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Variables. What the ranks saw takes precedence over what they were to get, and that over what the launcher saw."""
+    """Environment variables. Values that the ranks saw take precedence over values of the intent, and these over the launcher's values."""
     outside, intended = facts_in(facts, "conditions", "environment"), facts_in(facts, "intent", "env")
     return {name: _text(value) for name, value in {**outside, **intended, **(run.environment or {})}.items()}
 
@@ -338,12 +342,12 @@ def transport_settings(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def knows_environment(launch: Launch) -> bool:
-    """Whether a variable that environment_of does not have was not set."""
+    """Whether the environment was recorded: a variable that environment_of lacks was then not set."""
     return launch.run.environment is not None or bool(facts_in(launch.facts, "conditions"))
 
 
 def _facts(launch: Launch) -> dict[str, Any]:
-    """What records, conditions and intent have, without variables."""
+    """The contents of records, conditions and intent, without variables."""
     run, outside = launch.run, facts_in(launch.facts, "conditions")
     if "interfaces" in outside:
         outside = {**outside, "interfaces": [str(interface) for interface in interfaces_in(outside)]}
@@ -360,7 +364,7 @@ def _facts(launch: Launch) -> dict[str, Any]:
 
 
 def _option(name: str, value: OptionValue) -> str:
-    """The value as on the command line; of an output file only whether there is one, since its name changes nothing."""
+    """The value as on the command line. An output file is only `on` or `off`, since its name does not affect the measurement."""
     if value is None:
         return "none"
     if name == "dumpfile" or isinstance(value, bool):
@@ -369,7 +373,7 @@ def _option(name: str, value: OptionValue) -> str:
 
 
 def _arguments(launch: Launch) -> str | None:
-    """Arguments of the suite, where a log has them but no options; without names of output files."""
+    """Arguments of the suite, without names of output files, if a log has them but no options; else None."""
     words = launch.run.command_line
     if not words or launch.run.has_all_options:
         return None
@@ -379,7 +383,7 @@ def _arguments(launch: Launch) -> str | None:
 
 
 def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Leaves of nested objects by dotted path; null is left out."""
+    """Yields the leaves of nested objects with their dotted paths; skips null."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _flat(inner, f"{path}.{name}" if path else str(name))

@@ -1,6 +1,7 @@
-"""Values that may be secret, by the name they are given to. The name is recorded, the value never: of variables, in launcher
-arguments (`-x NAME=value`, `-genv NAME value`, `--token value`), and in shell commands (`NAME=value`, `--token=value`,
-`'Authorization: Bearer value'`); and passwords in URLs."""
+"""Finds values that may be secret by their names, and passwords in URLs. imb records the name, never the value.
+
+Such values are in environment variables, launcher arguments (`-x NAME=value`, `-genv NAME value`, `--token value`) and shell commands
+(`NAME=value`, `--token=value`, `'Authorization: Bearer value'`)."""
 
 import os
 import re
@@ -10,11 +11,11 @@ from typing import TypeAlias
 from imb.model.errors import ImbError
 from imb.model.mpis import NAMED_OPTIONS, PUBLIC_SETTINGS
 
-HIDDEN = "(hidden)"  # takes the place of a variable's value
-MASK = "***"  # takes the place of a value in arguments and commands
-_LEAST = 8  # characters: a shorter value may be any word, and is not searched for in output
-# Words of a name, which end at underscores, dashes and changes of case. Long ones may be a part of a word; short ones are also parts of
-# words that name no secret (PKEY, PASSIVE, AUTHOR), so that they are listed with their compounds. environment.cpp has the same words.
+HIDDEN = "(hidden)"  # replaces a variable's value
+MASK = "***"  # replaces a value in arguments and commands
+_LEAST = 8  # characters; a shorter value may be an ordinary word, so it is not searched for in output
+# Words that make a name secret. Words end at underscores, dashes and changes of case. Long ones also match within a word. Short ones do
+# not, since they are parts of harmless words (PKEY, PASSIVE, AUTHOR), so their compounds are listed. environment.cpp has the same words.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))"
 _END = r"(?:(?![A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z]))"
 _WORDS = (
@@ -25,20 +26,20 @@ _WORDS = (
 )
 _SECRET = re.compile(rf"(?i:password|passwd|passphrase|secret|credential)|{_START}(?i:{_WORDS})[0-9]*{_END}")
 _SECRET_KEY = rf"(?=[\w-]*(?:{_SECRET.pattern}))[A-Za-z][\w-]*"
-# The password of a URL. A user without one, as in https://TOKEN@host, is a token.
+# The password of a URL. A user without a password, as in https://TOKEN@host, counts as a token.
 _URL = (
     r"""(?P<url>[A-Za-z][A-Za-z0-9+.-]*://(?P<user>[^\s/?#:@'"]*):|https?://)"""
     r"""(?P<password>[^\s/?#'"]+)(?=@(?P<host>[^\s/?#:@'"]+))"""
 )
-# Values that are no secrets, as in StrictHostKeyChecking=no.
+# Values that are not secret, as in StrictHostKeyChecking=no.
 _PLAIN = re.compile(r"(yes|no|on|off|true|false|ask|none|[01])?$", re.IGNORECASE)
 _NAME = r"[A-Za-z_][\w.-]*"
 _ASSIGNED = re.compile(rf"(?<!\w)(?P<name>{_NAME})=(?P<value>.*)", re.DOTALL)
-# Pieces of a shell command in which a value may stand. Quoted text is one piece, and has pieces itself.
+# Pieces of a shell command that may contain a value. Quoted text is one piece and is divided into pieces again.
 _VALUE = (
     r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\"(?:(?!\\").)*\\"|\\.|\$\([^()]*\)|`[^`]*`|\$|[^\s;&|<>()'"`\\$])"""
 )
-# The scheme of a header is no secret, its credentials are.
+# The scheme of a header is not secret; its credentials are.
 _SCHEME = r"(?:(?:Bearer|Basic|Digest|Negotiate|Token|ApiKey)[ \t]+)?"
 _HEADER = re.compile(rf"(?P<before>\s*(?P<name>[A-Za-z][\w-]*):\s*{_SCHEME})(?P<value>\S[^\n]*)")
 _PIECE = re.compile(
@@ -54,11 +55,11 @@ _PIECE = re.compile(
 )
 _PASSWORD = re.compile(_URL)
 _QUOTED = re.compile(r"""(?P<quote>\\?["'])(?P<text>.*)(?P=quote)""", re.DOTALL)
-_REFERENCE = re.compile(r"\$(\w+|\{\w+\})$")  # to a variable: no value
-# How a shell inserts a variable, as it is, outside of quotes and inside.
+_REFERENCE = re.compile(r"\$(\w+|\{\w+\})$")  # a reference to a variable contains no value
+# By outermost quote: how a shell inserts a variable unchanged.
 _INSERTED = {"": '"${%s}"', '"': "${%s}", "'": """'"${%s}"'"""}
 
-# From a name, a value and the outermost quote that it stands in ("" for none) to what takes the place of the value.
+# (name, value, outermost quote around the value or "") -> replacement of the value
 _Change: TypeAlias = Callable[[str, str, str], str]
 
 
@@ -68,7 +69,7 @@ def is_secret(name: str) -> bool:
 
 
 def is_hidden(name: str, value: str) -> bool:
-    """Whether the value of a variable may not be recorded: by its name, or as it has the password of a URL."""
+    """Whether the value of a variable must not be recorded, because of its name or a URL's password in it."""
     return value == HIDDEN or is_secret(name) or bool(_PASSWORD.search(value))
 
 
@@ -80,8 +81,8 @@ def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
 def secret_values(
     *variables: Mapping[str, str], arguments: Sequence[str] = (), commands: Iterable[str] = ()
 ) -> set[str]:
-    """The values that may be secret and are long enough to be found in output: of variables, launcher arguments and shell
-    commands, as they are executed."""
+    """The values in variables, launcher arguments and shell commands (as executed) that may be secret and are long enough to be found
+    in output."""
     values = {value for each in variables for name, value in each.items() if is_secret(name)}
 
     def collect(name: str, value: str, quote: str) -> str:
@@ -100,9 +101,9 @@ def secret_values(
 
 
 def reveal_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables as a launch needs them: values that were not recorded are those of the environment.
+    """The variables as a launch needs them: hidden values are taken from the environment.
 
-    Raises ImbError where there is none.
+    Raises ImbError if the environment does not have one of them.
     """
     return {
         name: _environment_message(name) if value == HIDDEN else value for name, value in variables.items()
@@ -115,21 +116,21 @@ def hidden_arguments(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def revealed_arguments(words: Sequence[str]) -> tuple[str, ...]:
-    """Launcher arguments as a launch needs them, as `reveal_secrets`. Raises ImbError."""
+    """Launcher arguments as a launch needs them, with hidden values from the environment. Raises ImbError if one is not there."""
     return _arguments(
         words, lambda name, value, quote: _environment_message(name) if value == MASK else value
     )
 
 
 def hidden_command(command: str) -> str:
-    """A shell command as it may be recorded. A value that is a reference to a variable ($NAME) stays."""
+    """A shell command as it may be recorded. References to variables ($NAME) stay."""
     return _command(command, lambda name, value, quote: value if _REFERENCE.match(value) else MASK)
 
 
 def revealed_command(command: str) -> str:
-    """A shell command as it is executed: values that were not recorded are taken from the environment.
+    """A shell command as it is executed: in place of hidden values, it refers to variables of the environment.
 
-    Raises ImbError where there is none.
+    Raises ImbError if the environment does not have one of them.
     """
 
     def reference(name: str, value: str, quote: str) -> str:
@@ -152,11 +153,11 @@ def _is_secret_value(name: str, value: str) -> bool:
 
 
 def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
-    """The words, with `change` of each name and value that may be secret in the place of the value."""
+    """The words, with each value that may be secret replaced by the result of `change`."""
     changed = list(words)
     for at, word in enumerate(words):
         before = [each.lstrip("-") if each.startswith("-") else "" for each in words[max(at - 2, 0) : at]]
-        if word.startswith("--export=") or words[max(at - 1, 0)] == "--export":  # of srun: a list
+        if word.startswith("--export=") or words[max(at - 1, 0)] == "--export":  # srun's list of variables
             changed[at] = ",".join(_argument(part, change) for part in word.split(","))
         elif len(before) == 2 and before[0] in NAMED_OPTIONS and "=" not in words[at - 1]:
             if _is_secret_value(words[at - 1], word):
@@ -173,7 +174,7 @@ def _arguments(words: Sequence[str], change: _Change) -> tuple[str, ...]:
 
 
 def _argument(word: str, change: _Change) -> str:
-    """A word `NAME=value`, `--name=value`, or one that has either after another `=`; and the passwords of URLs."""
+    """The same for one word: `NAME=value`, `--name=value`, either of them after another `=`, or a URL with a password."""
     word = _change_in_urls(word, change, "")
     if (match := _ASSIGNED.search(word)) is None:
         return word
@@ -183,7 +184,7 @@ def _argument(word: str, change: _Change) -> str:
 
 
 def _command(text: str, change: _Change, quote: str = "") -> str:
-    """The same for a shell command, or for a part of it in quotes; `quote` is the outermost one."""
+    """The same for a shell command or a quoted part of it; `quote` is the outermost quote around that part."""
     if quote and (line := _header(text, change, quote)) and ": " in text:
         return line
 
@@ -218,18 +219,18 @@ def _command(text: str, change: _Change, quote: str = "") -> str:
 
 
 def _change_in_urls(text: str, change: _Change, quote: str) -> str:
-    """The text, with `change` of the passwords of URLs."""
+    """The text, with passwords of URLs replaced by the result of `change`."""
     return _PASSWORD.sub(lambda match: _url(match, change, quote), text)
 
 
 def _url(match: re.Match[str], change: _Change, quote: str) -> str:
-    """The URL up to its host. Its password has no name: a variable that is named for user and host gives it again."""
+    """The URL up to its host, with its password replaced. A password has no name of its own, so its variable is named after user and host."""
     name = "_".join(filter(None, ("password", match["user"], match["host"])))
     return f"{match['url']}{change(_variable(name), match['password'], quote)}"
 
 
 def _header(text: str, change: _Change, quote: str) -> str | None:
-    """The same for a whole line `Name: value`, as in HTTP; None where it is no such line, or no secret."""
+    """The same for a whole line `Name: value`, as in HTTP. None if the text is not such a line, or its name is not secret."""
     match = _HEADER.fullmatch(text)
     if match is None or not _is_secret_value(match["name"], match["value"]):
         return None
@@ -237,5 +238,5 @@ def _header(text: str, change: _Change, quote: str) -> str | None:
 
 
 def _variable(name: str) -> str:
-    """The variable that gives the value again: of an option --auth-token it is auth_token."""
+    """The name of the variable that supplies a hidden value: auth_token for an option --auth-token."""
     return re.sub(r"\W", "_", name)

@@ -9,8 +9,8 @@ import msgspec
 
 from imb.model.statuses import Status
 
-# What msgspec raises for bytes that are not the expected JSON: a ValueError for bad UTF-8, and its own errors, which are no ValueErrors
-# before version 0.20.
+# The errors that msgspec raises if bytes are not the expected JSON: ValueError for bad UTF-8, and its own errors, which do not derive from
+# ValueError before version 0.20.
 UNDECODABLE: tuple[type[Exception], ...] = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
@@ -23,14 +23,14 @@ class ImbError(Exception):
 
 
 def unwritable_cache(folder: Path, error: OSError) -> ImbError:
-    """The error where the cache cannot be written."""
-    # Arrow's errors have the reason within a longer text.
+    """The error for a cache folder that cannot be written."""
+    # The text of Arrow's errors is longer than the reason.
     reason = os.strerror(error.errno) if error.errno else str(error)
     return ImbError(f"cannot write to the cache {folder}: {reason}; make room there, or set XDG_CACHE_HOME")
 
 
 def refuse_missing_benchmarks(names: Iterable[str], available: Iterable[str]) -> None:
-    """Raises ImbError for the first name that is none of the available benchmarks, in whatever case it is written."""
+    """Raises ImbError for the first name that is not an available benchmark; ignores case."""
     spelled = {name.lower(): name for name in available}
     for name in names:
         if name.lower() not in spelled:

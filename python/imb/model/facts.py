@@ -1,4 +1,5 @@
-"""Facts of a launch: what `imb` keeps beside its records. JSON of any version, or of another program: nothing in it is certain."""
+"""Facts of a launch: the data that `imb` stores beside the records. They are JSON from any version of imb or another program, so no path and no
+type in them is certain."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ _Type = TypeVar("_Type")
 
 
 def fact(kind: type[_Type], facts: object, *names: str) -> _Type | None:
-    """The value at this path; None where there is none of this type."""
+    """The value at this path, or None if it is missing or has another type."""
     for name in names:
         facts = facts.get(name) if isinstance(facts, dict) else None
     try:
@@ -20,5 +21,5 @@ def fact(kind: type[_Type], facts: object, *names: str) -> _Type | None:
 
 
 def facts_in(facts: object, *names: str) -> dict[str, Any]:
-    """The object at this path; empty where there is none."""
+    """The object at this path, or an empty one if it is missing."""
     return fact(dict[str, Any], facts, *names) or {}

@@ -1,4 +1,4 @@
-"""The folders of the user: of data, of state, and of what can be made again."""
+"""The user's folders: data, state, and a cache of files that can be computed again."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from imb.model.errors import ImbError
 
 
 class NoHome(ImbError):
-    """The user has no home folder, as in a container whose user has no name."""
+    """Raised if the user has no home folder, as in a container whose user has no name."""
 
 
 def data_folder() -> Path:
-    """For the archive. Raises NoHome."""
+    """The folder for the archive. Raises NoHome."""
     return _folder(platformdirs.user_data_path, "give --archive, or set IMB_ARCHIVE, HOME or XDG_DATA_HOME")
 
 
 def state_folder() -> Path:
-    """For the file of `imb health`. Raises NoHome."""
+    """The folder for the file of `imb health`. Raises NoHome."""
     return _folder(platformdirs.user_state_path, "give --file, or set HOME or XDG_STATE_HOME")
 
 
 def lasting_cache_folder() -> Path:
-    """For what later commands need. Raises NoHome."""
+    """The cache folder for files that later commands need. Raises NoHome."""
     return _folder(platformdirs.user_cache_path, "set HOME or XDG_CACHE_HOME")
 
 
 def cache_folder() -> Path:
-    """For what each command can make again: without a home folder it is temporary."""
+    """The cache folder for files that each command can compute again. If the user has no home folder, it is temporary."""
     try:
         return lasting_cache_folder()
     except NoHome:
@@ -43,7 +43,7 @@ def cache_folder() -> Path:
 
 
 def expand_path(path: Path) -> Path:
-    """With the home folder in place of `~`. Raises ImbError."""
+    """The path with the home folder in place of `~`. Raises ImbError if the user has none."""
     try:
         return path.expanduser()
     except RuntimeError:
@@ -55,7 +55,7 @@ def _folder(folder_of: Callable[[str], Path], advice: str) -> Path:
         folder = folder_of("openimb")
     except RuntimeError:
         folder = Path()
-    if not folder.is_absolute():  # earlier platformdirs leave the ~ as it is
+    if not folder.is_absolute():  # old versions of platformdirs do not replace ~
         home = "no absolute path" if os.environ.get("HOME") else "not set"
         raise NoHome(f"no home folder: HOME is {home}, and passwd has no user {os.getuid()}; {advice}")
     return folder
@@ -63,7 +63,7 @@ def _folder(folder_of: Callable[[str], Path], advice: str) -> Path:
 
 @cache
 def _temporary_folder(process: int) -> Path:
-    """Each process removes its own at its end."""
+    """A temporary folder, which this process removes when it exits."""
     folder = tempfile.mkdtemp(prefix="imb-cache-")
 
     def remove() -> None:

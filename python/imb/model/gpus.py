@@ -1,4 +1,4 @@
-"""GPUs of a host with their links, and the memory of messages (-memory). Pure; imb.mpi.host_gpus reads them from the system."""
+"""GPUs of a host with their links, and the kind of memory of messages (-memory). Pure: imb.mpi.host_gpus reads the system."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from imb.model.records import Run, UsedGpu
 from imb.model.text import one_line
 
 KINDS = ("host", "pinned", "cuda", "cuda_managed", "rocm", "rocm_managed")
-LETTERS = ("H", "D", "M")  # of OSU's benchmarks: host, device, managed
-DEVICE, SHARED = "device", "shared"  # of a GPU of any vendor, as logs of IMB-MPI1-GPU have it
-UNKNOWN = "unknown"  # a log with GPUs that does not show where messages are
+LETTERS = ("H", "D", "M")  # host, device, managed in OSU's benchmarks
+DEVICE, SHARED = "device", "shared"  # memory of a GPU of any vendor, as in logs of IMB-MPI1-GPU
+UNKNOWN = "unknown"  # for a log with GPUs that does not state where messages are
 _ON_DEVICE = {"cuda", "rocm", DEVICE}
 _MANAGED = {"cuda_managed", "rocm_managed", SHARED}
 
-# PCIe by GT/s: generation, and the share of transfers that is data: 8b/10b, then 128b/130b, then FLIT mode.
+# GT/s -> PCIe generation and the share of transfers that is data, which depends on the encoding (8b/10b, 128b/130b, FLIT mode).
 _GENERATIONS = {
     2.5: ("1.0", 0.8),
     5.0: ("2.0", 0.8),
@@ -35,7 +35,7 @@ SWITCH = "switch"
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
-    """A PCIe link: GT/s per lane and lanes, now and at most. `slot_speed`: maximum of the port above it."""
+    """A PCIe link: current and maximum speed (GT/s per lane) and width (lanes). `slot_speed`: maximum speed of the upstream port."""
 
     speed: float | None = None
     width: int | None = None
@@ -45,18 +45,18 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def port_speed(self) -> float | None:
-        """`slot_speed`; None if the link is faster now, because a virtual machine invented the port."""
+        """`slot_speed`, or None if the link is faster now: a virtual machine then made up the port."""
         return self.slot_speed if (self.slot_speed or 0.0) >= (self.speed or 0.0) else None
 
     @property
     def best_speed(self) -> float | None:
-        """GT/s under load. An idle GPU lowers the current speed, so that is not a limit."""
+        """GT/s under load. An idle GPU lowers its current speed, so the current speed is used only if no maximum is known."""
         known = [speed for speed in (self.max_speed, self.port_speed) if speed]
         return min(known) if known else self.speed
 
     @property
     def rate(self) -> float | None:
-        """Bytes per second in one direction, after the encoding of the line; headers of packets are not subtracted."""
+        """Bytes per second in one direction, without the overhead of the line encoding but with packet headers. None if unknown."""
         speed, lanes = self.best_speed, self.width or self.max_width
         _, share = _GENERATIONS.get(speed or 0.0, (None, None))
         return speed * 1e9 * lanes * share / 8 if speed and lanes and share else None
@@ -70,14 +70,16 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def generation(speed: float) -> str:
-    """`5.0` of 32 GT/s; other speeds as they are."""
+    """`5.0` for 32 GT/s; `30 GT/s` for a speed of no PCIe generation."""
     return _GENERATIONS[speed][0] if speed in _GENERATIONS else f"{speed:g} GT/s"
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
-    """One GPU of a host. `driver` is the kernel's, with its version where it is known. Figures of NVML are None without it:
-    `nvlinks` are its active NVLinks, `nvlink_rate` the signaling rate of one of them (bytes per second, one direction),
-    `nvlink_peers` how many of them end at which device: an address, or `switch`."""
+    """One GPU of a host. `driver` is the kernel driver, with its version if known. Fields that NVML supplies are None without NVML.
+
+    `nvlinks`: number of active NVLinks; `nvlink_rate`: signaling rate of one NVLink (bytes per second, one direction);
+    `nvlink_peers`: PCI address of the device at the other end, or `switch` -> number of NVLinks to it.
+    """
 
     address: str
     vendor: str
@@ -97,7 +99,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nvlink_rate(a: Gpu, b: Gpu) -> float | None:
-    """The rate of all NVLinks between two GPUs of one host, in one direction; 0: there are none, None: unknown."""
+    """Bytes per second in one direction over all NVLinks between two GPUs of one host: 0 if there are none, None if unknown."""
     rates = (_rate_to(a, b), _rate_to(b, a))
     if 0.0 in rates:
         return 0.0
@@ -106,7 +108,7 @@ def nvlink_rate(a: Gpu, b: Gpu) -> float | None:
 
 
 def _rate_to(gpu: Gpu, peer: Gpu) -> float | None:
-    """The rate of the NVLinks that `gpu` has to its peer, or to a switch."""
+    """Bytes per second over the NVLinks from `gpu` to this peer or to a switch, or None if unknown."""
     if gpu.nvlinks == 0:
         return 0.0
     if gpu.nvlink_peers is None or gpu.nvlink_rate is None:
@@ -118,7 +120,7 @@ def _rate_to(gpu: Gpu, peer: Gpu) -> float | None:
 
 
 def gpu_of(conditions: object, used: UsedGpu) -> Gpu | None:
-    """The GPU of a rank, as recorded conditions describe it; None for other hosts than the one that launched, whose GPUs these have."""
+    """The GPU of a rank, as recorded conditions describe it. They describe only the launching host: None for a GPU of another host."""
     host = fact(str, conditions, "machine", "host") or ""
     if not used.bus_address or host.partition(".")[0] != used.host.partition(".")[0]:
         return None
@@ -127,7 +129,8 @@ def gpu_of(conditions: object, used: UsedGpu) -> Gpu | None:
 
 
 def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
-    """Compared by address, else by index: indices count the GPUs that a rank sees, and ranks may see different ones."""
+    """Whether two ranks use the same GPU. Compares PCI addresses, and indices only if an address is missing: an index counts the GPUs that a
+    rank sees, and ranks may see different ones."""
     if a.host != b.host:
         return False
     if a.bus_address and b.bus_address:
@@ -136,7 +139,7 @@ def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
 
 
 def same_address(a: str, b: str) -> bool:
-    """Whether two PCI addresses are the same: drivers write the domain with 4 or with 8 digits, in either case."""
+    """Whether two PCI addresses are the same. Drivers write the domain with 4 or 8 digits, in upper or lower case."""
     return _plain(a) == _plain(b)
 
 
@@ -146,35 +149,35 @@ def _plain(address: str) -> str:
 
 
 def memory_of(run: Run) -> str | None:
-    """`host`, `cuda`, `cuda to host`; None where the records do not have it."""
+    """`host`, `cuda`, `cuda to host`, or None if the records do not state it."""
     memory = options.memory(run)
     return None if memory is None else str(memory)
 
 
 def is_device_memory(memory: Memory) -> bool:
-    """Whether a side is in memory that only a GPU accesses."""
+    """Whether the send or the receive buffer is in memory that only a GPU accesses."""
     return bool({*memory} & _ON_DEVICE)
 
 
 def are_device_memory(memory: Memory) -> bool:
-    """Whether both sides are in such memory."""
+    """Whether both buffers are in memory that only a GPU accesses."""
     return {*memory} <= _ON_DEVICE
 
 
 def is_managed_memory(memory: Memory) -> bool:
-    """Whether a side is in memory that migrates between host and GPU."""
+    """Whether the send or the receive buffer is in memory that migrates between host and GPU."""
     return bool({*memory} & _MANAGED)
 
 
 def arguments(memory: str | None, gpu: str | int | None, where: str = "--") -> list[str]:
-    """The suite's -memory and -gpu. A comma or a blank separates the kinds. `where` precedes the names of the options in messages.
-    Raises ImbError."""
+    """The suite's arguments -memory and -gpu. In `memory`, a comma or a blank separates the kinds for send and receive buffers. Messages
+    put `where` in front of option names. Raises ImbError if there is no such memory or GPU."""
     words = ["-memory", _memory(memory, where)] if memory is not None else []
     return words + (["-gpu", _gpu(str(gpu), where)] if gpu is not None else [])
 
 
 def refuse_twice(memory: str | None, gpu: str | int | None, words: Sequence[str], where: str = "--") -> None:
-    """Raises ImbError where IMB's arguments have -memory or -gpu as well: the last one would win without a note."""
+    """Raises ImbError if IMB's arguments repeat -memory or -gpu: the suite would silently use the last one."""
     for name, value in (("memory", memory), ("gpu", gpu)):
         if value is not None and {f"-{name}", f"--{name}"} & {word.lower() for word in words}:
             raise ImbError(
@@ -214,8 +217,8 @@ _NOT_OF_THE_HOST = {*KINDS, *map(str.lower, LETTERS)} - {"host", "h"}
 
 
 def uses_gpu(words: Sequence[str]) -> bool:
-    """Whether these arguments of the suite name memory other than the host's, a GPU, or its load. Both `-memory D,H` and
-    `-memory D H`, and the names of IMB-MPI1-GPU."""
+    """Whether these arguments of the suite choose GPU memory, a GPU, or a load on the GPU. Knows `-memory D,H`, `-memory D H` and the
+    options of IMB-MPI1-GPU."""
     lowered = [word.lower() for word in words]
     for at, word in enumerate(lowered):
         if word in ("-gpu", "-gpu_select"):
@@ -223,7 +226,7 @@ def uses_gpu(words: Sequence[str]) -> bool:
         value = lowered[at + 1] if at + 1 < len(lowered) else ""
         if word == "-load" and value == "device":
             return True
-        second = lowered[at + 2] if at + 2 < len(lowered) else ""  # a side, or a benchmark
+        second = lowered[at + 2] if at + 2 < len(lowered) else ""  # a kind of memory, or a benchmark
         if word == "-memory" and _NOT_OF_THE_HOST & {*value.split(","), second}:
             return True
         if word == "-mem_alloc_type" and value in ("host", "device", "shared"):  # host: pinned

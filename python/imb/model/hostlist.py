@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 
-MOST = 100_000  # names of one list: a mistyped range is refused, not expanded
+MOST = 100_000  # host names in one list; more are an error, as a mistyped range would fill the memory
 _PART = re.compile(r"[^][,\s]+|\[[^][\s]*\]")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?$", re.ASCII)
 
 
 def expand_hosts(text: str) -> list[str]:
-    """The names, in the order of the list; each once. Raises ImbError, also for more than MOST names."""
+    """The names in the order of the list, each once. Raises ImbError if the list is malformed or has more than MOST names."""
     names: dict[str, None] = {}
     for word in _words(text):
         parts = _PART.findall(word)
@@ -32,12 +32,12 @@ def expand_hosts(text: str) -> list[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Parts that commas or blanks separate, except within brackets."""
+    """Yields the parts between commas or blanks; those within brackets do not separate."""
     yield from re.findall(r"(?:\[[^]]*\]?|[^\[,\s])+", text)
 
 
 def _numbers(part: str, word: str) -> Iterator[str]:
-    """`[001-003,7]`: 001, 002, 003, 7."""
+    """Yields the numbers in brackets: 001, 002, 003, 7 for `[001-003,7]`."""
     total = 0
     for item in part[1:-1].split(","):
         match = _RANGE.match(item)

@@ -1,4 +1,4 @@
-"""What a launch is to have: ranks, where they are, variables. Plans store it."""
+"""The requested properties of a launch: ranks, their placement, variables. Plans store them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """`cpus`: the system's numbers of the CPUs that ranks are pinned to, in order of rank, again from the start where there
-    are more ranks. `extra`: further launcher arguments, as they are."""
+    """The request for a launch. `cpus`: the system's numbers of the CPUs to which ranks are pinned, in order of rank; if there are more ranks
+    than CPUs, the list starts again. `extra`: further launcher arguments, passed on unchanged."""
 
     ranks: int
     hosts: tuple[str, ...] = ()
@@ -24,5 +24,5 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     extra: tuple[str, ...] = ()
 
     def per_host(self, nodes: int = 0) -> int:
-        """Ranks on the host that has most of them; without `hosts`, ranks are on `nodes` nodes (0: one)."""
+        """The largest number of ranks on a host. Without `hosts`, the ranks are on `nodes` nodes, or on one if `nodes` is 0."""
         return self.ppn or -(-self.ranks // (len(self.hosts) or nodes or 1))

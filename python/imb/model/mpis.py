@@ -1,6 +1,6 @@
-"""What is known about each MPI, in a class of its own: text and settings in, text and settings out; nothing is executed here.
+"""Knowledge about each MPI, one class per MPI. The functions turn text and settings into text and settings; they execute nothing.
 
-Standard library alone when imported: tools/setup.py uses it before anything is installed.
+The import needs only the standard library, since tools/setup.py uses this module before anything is installed.
 Sources: the manual pages of Hydra's and Open MPI's mpiexec and of prterun, the reference of Intel MPI, Open MPI's `hook comm_method`
 component (ompi_display_comm), MPICH's MPIR_CVAR_DEBUG_SUMMARY, Intel MPI's I_MPI_DEBUG, the manual page intro_mpi of Cray MPICH.
 """
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from imb.model.schedulers import JOB_ID
 
-if TYPE_CHECKING:  # an old Python, to which tools/setup.py has to say so, lacks some of these
+if (
+    TYPE_CHECKING
+):  # an old Python lacks some of these, and tools/setup.py must still be able to report the old Python
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from imb.model.intent import Intent
 
-    # Program and arguments -> what the program of an installed MPI prints; None where it has no such program.
+    # Program and arguments -> the output of this program of an installed MPI, or None if the MPI has no such program.
     Ask: TypeAlias = Callable[..., str | None]
-    # A variable -> its value, or None if the launcher's environment passes it, since others may see arguments.
+    # Variable -> value, or None for a secret: the launcher's environment passes it, since other users can see arguments.
     Variables: TypeAlias = Mapping[str, str | None]
 
 GPU_TITLES = {"cuda": "CUDA", "rocm": "ROCm"}
@@ -28,7 +30,7 @@ OFF = ("", "0", "no", "off", "false")
 
 
 class Host(NamedTuple):
-    """Where a launcher runs: `cores` of each host, whether `root` launches, `nodes` of the allocation (0: unknown)."""
+    """Where a launcher runs. `cores`: cores per host; `root`: whether root launches; `nodes`: nodes in the allocation, 0 if unknown."""
 
     cores: int
     root: bool = False
@@ -36,7 +38,7 @@ class Host(NamedTuple):
 
 
 class BinaryInterface(NamedTuple):
-    """A binary interface. `libraries`: file names of MPI libraries that have it."""
+    """A binary interface (ABI) of MPI. `libraries`: file names of MPI libraries that implement it."""
 
     key: str
     title: str
@@ -47,7 +49,7 @@ STANDARD_INTERFACE = BinaryInterface("mpi-abi", "MPI ABI", ("libmpi_abi.so.1",))
 
 
 class GpuSetting(NamedTuple):
-    """A variable that switches support of GPU memory. `needed`: support is off unless it is set; `rocm`: also for AMD's GPUs."""
+    """A variable that switches support of GPU memory on or off. `needed`: support is off unless it is set; `rocm`: it also applies to AMD GPUs."""
 
     name: str
     needed: bool
@@ -55,7 +57,7 @@ class GpuSetting(NamedTuple):
 
 
 class GpuAnswer(NamedTuple):
-    """`answer`: yes, no or unknown; `source`: where it comes from; `change`: what to do if it is no."""
+    """Whether an MPI supports GPU memory. `answer`: yes, no or unknown; `source`: the evidence; `change`: what the user can do if it is no."""
 
     answer: str
     source: str
@@ -63,86 +65,88 @@ class GpuAnswer(NamedTuple):
 
 
 def joined(marks: Iterable[str]) -> str:
-    """The marks that are not empty, as one regular expression."""
+    """One regular expression that matches any of the patterns; empty ones are skipped."""
     return "|".join(filter(None, dict.fromkeys(marks)))
 
 
 class MpiLibrary:
-    """An MPI about which nothing is known. Subclasses replace what is known about theirs."""
+    """An unknown MPI: the defaults. A subclass overrides them for its MPI."""
 
-    key = "other"  # as stored plans and set-ups have it
+    key = "other"  # its name in stored plans and set-ups
     title = ""  # followed by the version: the name of an installation
-    names: tuple[str, ...] = ()  # by which users choose it; the first is in messages
-    launcher_version = ""  # what its launcher prints with --version; the first group is the version
-    library = r"MVAPICH\d*"  # its name in what MPI_Get_library_version prints
-    package = ""  # of Python, with the library and the launcher
+    names: tuple[str, ...] = ()  # names by which users choose it; messages use the first
+    launcher_version = ""  # matches the output of its launcher's --version; the first group is the version
+    library = r"MVAPICH\d*"  # matches its name in the text of MPI_Get_library_version
+    package = ""  # the Python package with library and launcher
     interface: BinaryInterface | None = None
-    old_libraries: tuple[str, ...] = ()  # earlier ones, whose programs it still launches
+    old_libraries: tuple[
+        str, ...
+    ] = ()  # earlier libraries; its launcher still starts programs that are linked with them
     has_launcher = False
-    srun_plugin = "pmi2"  # wherever Slurm is
-    settings = "MV2"  # how variables that change figures begin
+    srun_plugin = "pmi2"  # for srun --mpi
+    settings = "MV2"  # prefixes of variables that may change results
     variables: tuple[
         str, ...
-    ] = ()  # beginnings of variables that it reads; MPIs that do not list them ignore these
-    public_settings = ""  # variables whose names look like those of secrets
-    transport_settings = ""  # variables by which a user or a site chooses transports and devices
-    job_variables = ""  # variables that its launcher sets about the job
+    ] = ()  # prefixes of variables that it reads; MPIs without such a prefix here ignore the variable
+    public_settings = ""  # variables that look like secrets by their names, but are not
+    transport_settings = ""  # variables with which a user or a site chooses transports and devices
+    job_variables = ""  # variables that its launcher sets to describe the job
     launcher_choice = ""  # variables that choose what starts ranks
-    prefix_variable = ""  # where its module or its script sets the folder of its installation
-    macros: tuple[str, ...] = ()  # for its mpi.h
-    shared_memory = ""  # how it is switched on
-    interface_setting = ""  # names the interfaces for TCP
-    transport_choice = ""  # variables to try, as advice lists them
+    prefix_variable = ""  # the variable in which its module or script stores the installation folder
+    macros: tuple[str, ...] = ()  # macros that identify its mpi.h
+    shared_memory = ""  # the setting that switches shared memory on
+    interface_setting = ""  # the setting that names the interfaces for TCP
+    transport_choice = ""  # variables that advice suggests to try
     eager_limit = ""
     algorithm_choice = ""
     progress_thread = ""
-    report: Mapping[str, str] = {}  # variables with which ranks print their transports
+    report: Mapping[str, str] = {}  # variables that make ranks print their transports
     gpu_setting: GpuSetting | None = None
     host_options: frozenset[str] = frozenset()  # launcher arguments that name hosts
     named_options: frozenset[str] = (
         frozenset()
-    )  # launcher arguments, less hyphens, that a name and a value follow
-    assigning_options: frozenset[str] = frozenset()  # those that NAME=VALUE follows
+    )  # launcher arguments, without hyphens, that are followed by a name and a value
+    assigning_options: frozenset[str] = frozenset()  # launcher arguments that are followed by NAME=VALUE
     option_synonyms: Mapping[str, str] = {}
-    refusal = ""  # what its launcher prints where it rejects its arguments
-    restricting: frozenset[str] = frozenset()  # arguments with which not all variables are passed on
+    refusal = ""  # matches what its launcher prints if it rejects its arguments
+    restricting: frozenset[str] = frozenset()  # launcher arguments with which ranks do not get all variables
     root_arguments: tuple[str, ...] = ()
     oversubscribe: tuple[str, ...] = ()  # for more ranks than cores
 
     def leftover(self, pid: int) -> str:
-        """The folder of temporary files that a killed launcher with this number leaves, and that would stop the next one; or nothing."""
+        """The name of the temporary folder that a killed launcher with this process id leaves and that would block the next launch; or empty."""
         return ""
 
     def environment(self, prefix: str) -> dict[str, str]:
-        """Variables for wrapper, launcher and programs of an installation."""
+        """Variables that the compiler wrapper, launcher and programs of an installation need."""
         return {}
 
     def arguments(
         self, intent: Intent, variables: Variables, program: Sequence[str], host: Host, major: int
     ) -> list[str]:
-        """What follows the launcher; `major`: its version's first number."""
+        """The launcher's arguments, then the program. `major`: major version of the launcher."""
         raise NotImplementedError(self.key)
 
     def split_secrets(
         self, group: list[str], is_secret: Callable[[str], bool]
     ) -> tuple[list[str], dict[str, str]]:
-        """An option with its values, less the values of secret variables; and those variables."""
+        """Divides an option and its values (`group`): returns it without the values of secret variables, and these variables with their values."""
         return group, {}
 
     def reported_transports(self, text: str) -> list[str]:
-        """The transports, from what ranks printed with `report`."""
+        """The transports in the text that ranks print with `report`."""
         return []
 
     def built_transports(self, ask: Ask, variables: Mapping[str, str]) -> str:
-        """The transports that the library was built with; empty where they are unknown."""
+        """The transports that the library was built with; empty if unknown."""
         return ""
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
-        """Whether it handles GPU memory. `api`: cuda or rocm; None: of any GPU."""
+        """Whether it handles GPU memory. `api`: cuda or rocm, or None for any GPU."""
         return GpuAnswer("unknown", "no setting of this MPI is known")
 
     def gpu_switch(self, variables: Mapping[str, str]) -> GpuAnswer:
-        """The support according to its setting alone."""
+        """The support of GPU memory according to `gpu_setting` alone."""
         assert self.gpu_setting
         name, needed, _ = self.gpu_setting
         value = variables.get(name)
@@ -161,12 +165,12 @@ class OpenMpi(MpiLibrary):
     interface = BinaryInterface("openmpi", "Open MPI ABI", ("libmpi.so.40",))
     old_libraries = ("libmpi.so.20", "libopen-pal.so")
     has_launcher = True
-    srun_plugin = "pmix"  # it starts through PMIx alone
+    srun_plugin = "pmix"  # it supports only PMIx
     settings = "OMPI_MCA|PRTE_MCA|PMIX_MCA"
     variables = ("OMPI_MCA_",)
     public_settings = r"(?:(?:OMPI|PRTE)_MCA_)?plm_(?:rsh|ssh)_pass_(?:libpath|environ_mca_params)"
     transport_settings = (
-        r"OMPI_MCA_(pml|mtl|btl|osc|btl_tcp_if_(in|ex)clude|pml_ucx_(tls|devices))"  # and those of UCX
+        r"OMPI_MCA_(pml|mtl|btl|osc|btl_tcp_if_(in|ex)clude|pml_ucx_(tls|devices))"  # and UCX's settings
     )
     job_variables = (
         r"OMPI_MCA_(orte_(\w+_uri|precondition_transports|jobfam_session_dir|app_num|num_nodes|launch|bound_at_launch|ess_\w+"
@@ -197,7 +201,7 @@ class OpenMpi(MpiLibrary):
     oversubscribe = ("--oversubscribe",)
 
     def leftover(self, pid: int) -> str:
-        """Open MPI 5's launcher removes it unless killed."""
+        """Open MPI 5's launcher removes this folder unless it is killed."""
         return f"ompi.{pid}"
 
     def arguments(
@@ -210,9 +214,9 @@ class OpenMpi(MpiLibrary):
         if intent.hosts:
             words += ["--host", ",".join(f"{name}:{intent.per_host()}" for name in intent.hosts)]
         if intent.ppn:
-            # Since 5.0, --oversubscribe is a --map-by too, and only one is allowed.
+            # Since 5.0, --oversubscribe counts as a --map-by, and only one is allowed.
             words += ["--map-by", f"ppr:{intent.ppn}:node" + ":OVERSUBSCRIBE" * (crowded and major >= 5)]
-        # The numbers of --cpu-set and pe-list are those of cores in some versions; taskset's are the system's in all.
+        # In some versions, --cpu-set and pe-list count cores. taskset always takes the system's CPU numbers.
         bind: str | None = "none" if intent.cpus or (crowded and not intent.bind) else intent.bind
         if bind:
             words += ["--bind-to", "package" if bind == "socket" and major >= 5 else bind]
@@ -258,7 +262,7 @@ class OpenMpi(MpiLibrary):
             return GpuAnswer("unknown", "there is no ompi_info")
         built = re.search(r"mpi_built_with_cuda_support:value:(\w+)", text)
         parts = sorted(set(re.findall(r"^mca:accelerator:(\w+):version:", text, re.MULTILINE)) - {"null"})
-        lists_parts = "mca:accelerator:" in text  # from version 5 on; older ones report CUDA only
+        lists_parts = "mca:accelerator:" in text  # since version 5; older versions report only CUDA
         if not lists_parts and (not built or api == "rocm"):
             title = GPU_TITLES.get(api or "", "CUDA")
             return GpuAnswer("unknown", f"ompi_info does not show {title} or accelerators")
@@ -312,8 +316,8 @@ class Hydra(MpiLibrary):
         return group, {}
 
     def reported_transports(self, text: str) -> list[str]:
-        provider = re.search(r"libfabric provider: *([\w;]+)", text)  # not `provider: NAME, score = ...`,
-        return [f"provider {provider[1]}"] if provider else []  # which lists candidates
+        provider = re.search(r"libfabric provider: *([\w;]+)", text)  # `provider: NAME, score = ...`
+        return [f"provider {provider[1]}"] if provider else []  # only lists candidates
 
 
 class Mpich(Hydra):
@@ -349,7 +353,7 @@ class Mpich(Hydra):
         return f"device {device[1]}" if device else ""
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
-        """According to the configure line; the library supports one kind of GPU."""
+        """Reads the configure line: the library supports at most one kind of GPU."""
         if (switch := self.gpu_switch(variables)).answer == "no":
             return switch
         program, text = "mpichversion", ask("mpichversion")
@@ -418,17 +422,17 @@ class IntelMpi(Hydra):
 
 
 class CrayMpich(MpiLibrary):
-    """It has no launcher of its own: the system's starts it."""
+    """Cray MPICH. It has no launcher; the system's launcher (srun) starts its programs."""
 
     title = "Cray MPICH"
-    version = r"CRAY MPICH version (\S+)"  # of its mpichversion
+    version = r"CRAY MPICH version (\S+)"  # in the output of mpichversion
     library = "Cray MPICH"
     settings = "MPICH"
     transport_settings = joined((Mpich.transport_settings, r"MPICH_(NO_LOCAL|OFI_\w+|NETMOD\w*)"))
     gpu_setting = GpuSetting("MPICH_GPU_SUPPORT_ENABLED", needed=True, rocm=True)
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
-        """It ends MPI_Init if the library that gives it access to the GPUs is not linked."""
+        """Reads the setting. MPI_Init aborts if support is on and the program is not linked with the library for GPU access."""
         switch = self.gpu_switch(variables)
         library = f"libmpi_gtl_{'hsa' if api == 'rocm' else 'cuda'}.so"
         return (
@@ -437,7 +441,7 @@ class CrayMpich(MpiLibrary):
 
 
 class Smpi(MpiLibrary):
-    """SimGrid's simulator: the suite's tests build for it."""
+    """SimGrid's simulator, for which the suite's tests are built."""
 
     key = "smpi"
     title = "SimGrid"
@@ -446,7 +450,7 @@ class Smpi(MpiLibrary):
 
 
 OPEN_MPI, MPICH, INTEL_MPI, CRAY_MPICH, OTHER = OpenMpi(), Mpich(), IntelMpi(), CrayMpich(), MpiLibrary()
-# In the order of messages. All that other modules list of MPIs derives from it.
+# Messages list MPIs in this order. All lists of MPIs in other modules derive from it.
 MPIS: tuple[MpiLibrary, ...] = (
     OPEN_MPI,
     MPICH,
@@ -457,13 +461,13 @@ MPIS: tuple[MpiLibrary, ...] = (
 )
 WITH_LAUNCHER = tuple(mpi for mpi in MPIS if mpi.has_launcher)
 INTERFACES = (*dict.fromkeys(mpi.interface for mpi in MPIS if mpi.interface), STANDARD_INTERFACE)
-KEYS = frozenset({OTHER.key, *(mpi.key for mpi in WITH_LAUNCHER)})  # those of installations
+KEYS = frozenset({OTHER.key, *(mpi.key for mpi in WITH_LAUNCHER)})  # keys that an installation can have
 *_FIRST_CHOICES, _LAST_CHOICE = (mpi.names[0] for mpi in MPIS if mpi.names)
 CHOICES = f"{', '.join(_FIRST_CHOICES)} or {_LAST_CHOICE}"
 _OTHER_PACKAGES = ", ".join(mpi.package for mpi in MPIS if mpi.package and mpi is not MPICH)
 PACKAGES = f"`pip install {MPICH.package}` (or {_OTHER_PACKAGES})"
 
-# Of libraries that several MPIs use: UCX, libfabric, PSM, OpenMP.
+# Variables of libraries that several MPIs use: UCX, libfabric, PSM, OpenMP.
 _SHARED_PUBLIC_SETTINGS = "FI_CXI_PROV_KEY_CACHE"
 _SHARED_SETTINGS = "UCX|FI|PSM2?|HFI|IPATH|KMP|OMP"
 _SHARED_TRANSPORT_SETTINGS = (
@@ -502,7 +506,8 @@ _LIBRARY = re.compile(rf"({joined(mpi.library for mpi in MPIS)})\D*(\d[\w.]*)", 
 
 
 def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = None) -> MpiLibrary:
-    """The MPI by key and version of an installation; Cray MPICH, which has the key of OTHER, also by the variable of its module."""
+    """The MPI with this key and version of an installation. Cray MPICH has the key of OTHER, so its version or the variable of its module
+    identifies it."""
     cray = version.startswith(CRAY_MPICH.title) or "CRAY_MPICH_VERSION" in (variables or {})
     if key == OTHER.key and cray:
         return CRAY_MPICH
@@ -510,7 +515,7 @@ def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = No
 
 
 def chooses_transports(mpi: MpiLibrary, variable: str) -> bool:
-    """Whether this MPI, or a library that it uses, reads a variable that chooses transports. An unknown MPI may read each."""
+    """Whether this variable chooses transports for this MPI or a library that it uses. An unknown MPI may read any such variable."""
     if mpi is OTHER:
         return TRANSPORT_SETTINGS.match(variable) is not None
     return (
@@ -519,18 +524,18 @@ def chooses_transports(mpi: MpiLibrary, variable: str) -> bool:
 
 
 def ignored_variables(mpi: MpiLibrary, names: Iterable[str]) -> list[str]:
-    """Those that other MPIs read and this one does not. An unknown MPI may read each."""
+    """The variables that other MPIs read and this one ignores. An unknown MPI may read any variable."""
     foreign = tuple({start for other in MPIS for start in other.variables} - set(mpi.variables))
     return [] if mpi.key == OTHER.key else [name for name in names if name.startswith(foreign)]
 
 
 def mpi_named(name: str) -> MpiLibrary | None:
-    """`openmpi`, `impi`, ...: as users choose it."""
+    """The MPI with this user-visible name (`openmpi`, `impi`, ...), or None if there is none."""
     return next((mpi for mpi in MPIS if name in mpi.names), None)
 
 
 def launcher_identity(text: str) -> tuple[MpiLibrary, str]:
-    """The MPI of a launcher, and its name with version, by what `mpiexec --version` prints."""
+    """The MPI of a launcher, and its name with version, from the output of `mpiexec --version`."""
     for mpi in MPIS:
         if mpi.launcher_version and (mark := re.search(mpi.launcher_version, text)):
             return mpi, f"{mpi.title} {mark[1]}"
@@ -538,7 +543,7 @@ def launcher_identity(text: str) -> tuple[MpiLibrary, str]:
 
 
 def launching_mpis(libraries: str) -> tuple[MpiLibrary, ...]:
-    """The MPIs that can launch a program, by the names of the libraries that it is linked with (what ldd prints)."""
+    """The MPIs whose launchers can start a program. `libraries`: the output of ldd for this program."""
     for mpi in WITH_LAUNCHER:
         known = (*(mpi.interface.libraries if mpi.interface else ()), *mpi.old_libraries)
         if re.search(rf"\b({joined(map(re.escape, known))})(?!\d)", libraries):
@@ -547,13 +552,13 @@ def launching_mpis(libraries: str) -> tuple[MpiLibrary, ...]:
 
 
 def library_name(text: str) -> str:
-    """`MPICH 5.0.2` from `MPICH Version: 5.0.2 ...`, which MPI_Get_library_version prints; of another library its first line."""
+    """`MPICH 5.0.2` from the text of MPI_Get_library_version (`MPICH Version: 5.0.2 ...`); the first line of an unknown text."""
     named = _LIBRARY.search(text)
     return f"{named[1]} {named[2]}" if named else text.partition("\n")[0]
 
 
 def transports_in(mpi: MpiLibrary, text: str) -> str | None:
-    """`on-host sm`, `netmod ucx`, `provider tcp`: from what ranks printed; None where it reports none."""
+    """The transports in the text that ranks printed (`on-host sm`, `netmod ucx`, `provider tcp`), or None if it has none."""
     return ", ".join(mpi.reported_transports(text)) or None
 
 

@@ -1,4 +1,4 @@
-"""A network of switches and hosts by name, as a topology file describes it."""
+"""A network of named switches and hosts, as a topology file describes it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class Network(NamedTuple):
-    """`attached`: the switch of each host; `links`: between switches, one element for each of several parallel links;
-    `rails`: hosts with ports at further switches, and how many ports each has."""
+    """A network. `attached`: host -> its switch; `links`: pairs of switches, with one element for each of several parallel links;
+    `rails`: host with ports at further switches -> number of its ports."""
 
     attached: dict[str, str]
     links: list[tuple[str, str]]

@@ -1,4 +1,5 @@
-"""Notes: what a command leaves out because it cannot be read. The program that runs the command listens; without a listener none is kept."""
+"""Notes: lines about files, or parts of them, that a command skips because it cannot read them. The program that runs the command listens
+to them; without a listener they are dropped."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import NamedTuple
 
 
 class Note(NamedTuple):
-    """One line: what is left out, and why. `is_row`: a line that looks like a result; others are files. `lost`: rows of a named
-    file are missing, so the exit status is 1; the import of a stored run had that status already."""
+    """One line: what is skipped, and why. `is_row`: it is about a line that looks like a result, else about a file. `lost`: rows of a
+    file that the user named are missing, so the exit status is 1 (for a stored run, its import had that status)."""
 
     text: str
     is_row: bool = False
@@ -20,25 +21,25 @@ _listeners: list[Callable[[Note], None]] = []
 
 
 def note(text: str) -> None:
-    """A file or a part of one is left out."""
+    """Notes that a file or a part of one is skipped."""
     pass_on(Note(text))
 
 
 def note_unread(problems: Iterable[object], *, lost: bool = True) -> None:
-    """Lines that look like results were not read."""
+    """Notes that lines that look like results were not read."""
     for problem in map(str, problems):
         pass_on(Note(problem, is_row=True, lost=lost))
 
 
 def pass_on(entry: Note) -> None:
-    """A note for the listener of this process."""
+    """Gives a note to the listener of this process, if there is one."""
     if _listeners:
         _listeners[-1](entry)
 
 
 @contextmanager
 def listen_to_notes(listener: Callable[[Note], None]) -> Iterator[None]:
-    """Within this context `listener` gets each note once, however often its file is read."""
+    """A context in which `listener` gets each note once, even if its file is read several times."""
     known: set[Note] = set()
 
     def once(entry: Note) -> None:

@@ -1,7 +1,7 @@
-"""Sides: launches of the same experiment, with their rows by key. What compare, baseline, diagnose and report read.
+"""Sides (sample sets): launches of the same experiment, with their rows by key. compare, baseline, diagnose and report read them.
 
 The launch is the unit of replication: a side of n launches has at most n values of a row, however many repetitions each
-of them has seen.
+launch contains.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Row = TypeVar("_Row")
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row measures; rows with equal keys are compared. What a log does not have is None."""
+    """Identifies what a row measures: rows with equal keys are compared. A field is None if a log does not have it."""
 
     component: Component | None
     benchmark: str
@@ -49,16 +49,18 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     group_count: int | None
     group: int | None
     bytes: int | None
-    in_flight: int | None = None  # messages, where they are fewer than -window_size
-    start: str | None = None  # of repetitions that begin at agreed times: `clock`, or -arrival: `last:50`
-    arrival_width_seconds: float | None = None  # measured, of -arrival xN; as exact as tables show it
+    in_flight: int | None = None  # messages in flight, if fewer than -window_size
+    start: str | None = (
+        None  # if repetitions begin at agreed times: `clock`, or the value of -arrival, such as `last:50`
+    )
+    arrival_width_seconds: float | None = None  # measured width for -arrival xN, rounded as in tables
 
     def curve(self) -> Key:
-        """The key without its length: that of a line in a chart."""
+        """The key of a line in a chart: without the message size."""
         return msgspec.structs.replace(self, bytes=None, in_flight=None, arrival_width_seconds=None)
 
     def __str__(self) -> str:
-        """`Allreduce, 8 ranks, 64 bytes`: as short as possible."""
+        """`Allreduce, 8 ranks, 64 bytes`: only what differs from the defaults."""
         words = [self.benchmark]
         words += [self.mode.replace("_", "-")] if self.mode else []
         words += [f"variant {self.variant}"] if self.variant is not None else []
@@ -82,9 +84,9 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """One launch: `name` is its run in the archive, or its file. Of rows that repeat a key the first one counts.
-    `last` is the last row, failed or not. `end` is None where it was cut off, or a log does not show it. `sampled` reads
-    the samples, in the order of time, of a launch in passes. `content` is equal where the archive would store the same; empty where it is not known."""
+    """One launch. `name`: its run in the archive, or its file. `rows`: if several rows have the same key, the first one. `last`: the last
+    row, failed or not. `end`: None if the launch was cut off or a log does not show its end. `sampled`: reads the samples of a launch in
+    passes, in order of time. `content`: equal for launches that the archive would store as the same run; empty if unknown."""
 
     name: str
     run: Run
@@ -98,25 +100,25 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cut_off(self) -> bool:
-        """Whether the program would have printed an end, and there is none."""
+        """Whether the end that the program prints is missing."""
         return is_cut_off(self.run, self.end)
 
     def hosts(self) -> list[str]:
         return self.run.hosts()
 
     def placement(self) -> str | None:
-        """`intra-node` or `inter-node`, or None where it is not known."""
+        """`intra-node` or `inter-node`, or None if the hosts are unknown."""
         hosts = self.hosts()
         return None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node"
 
     def crowded(self) -> tuple[int, int] | None:
-        """Ranks and cores of a host with more ranks than cores; None where none is known to have."""
+        """(ranks, cores) if a host has more ranks than cores, as far as known; else None."""
         ranks = max(Counter(rank.host for rank in self.run.ranks or []).values(), default=0)
         cores = fact(int, self.facts, "conditions", "machine", "cores")
         return (ranks, cores) if cores and ranks > cores else None
 
     def passes(self) -> str:
-        """`until each row is within ±1 %`; `classic` where each row was measured in one go."""
+        """`until each row is within ±1 %`, or `classic` if each row was measured in one go."""
         if limits := pass_limits(self.run):
             return str(limits)
         return "in passes" if any(row.passes for row in self.rows.values()) else "classic"
@@ -127,9 +129,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample set by the name that a user gave: a run, a label, a file, a query. `copies`: runs that were left out, because
-    others in it have the same content. `unread`: lines of its runs that look like results and were not read. `replaced`: launches in
-    whose place a repeat is judged (imb.model.repeats). `letter`: what notes on a comparison call it."""
+    """A sample set. `name`: the run, label, file or query that the user gave. `copies`: number of runs that were left out because another run
+    of the set has the same content. `unread`: lines of its runs that look like results but were not read. `replaced`: launches that a
+    repeat replaces (imb.model.repeats). `letter`: its name in notes on a comparison."""
 
     name: str
     launches: Sequence[Launch]
@@ -143,7 +145,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys(key for launch in self.launches for key in launch.rows))
 
     def values(self, key: Key, metric: str = "time") -> Values:
-        """The metric of a row by launch, shape (launches,); NaN where a launch lacks it."""
+        """The metric of a row in each launch, shape (launches,); NaN if a launch lacks it."""
         take = METRICS[metric]
         rows = (launch.rows.get(key) for launch in self.launches)
         figures = [take(row) if row is not None else None for row in rows]
@@ -151,8 +153,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         return values
 
 
-_WIDTH_DIGITS = 8  # of seconds: a hundredth of a microsecond
-_ROUNDED = 0.02  # largest error of rate times time in a log, as a share: both are printed with two decimals
+_WIDTH_DIGITS = 8  # decimals of seconds: a hundredth of a microsecond
+_ROUNDED = 0.02  # a share: largest error of rate times time in a log, which prints both with two decimals
 
 
 def _quantile(name: str) -> Callable[[Result], float | None]:
@@ -160,8 +162,8 @@ def _quantile(name: str) -> Callable[[Result], float | None]:
 
 
 def time_of(row: Result | Sample) -> float | None:
-    """The mean over ranks; of overlap tables the time with the load; of a table that has rates only, X / rate; where repetitions
-    begin at agreed times, from the last arrival to the last exit."""
+    """Seconds, or None if unknown: the mean over ranks. Other tables have no such mean: then the time with load (overlap), X / rate
+    (tables with only rates), or the time from the last arrival to the last exit (repetitions that begin at agreed times)."""
     if row.valid_percent is not None:
         return row.time_from_last_arrival_seconds
     for value in (row.time_avg_seconds, row.time_max_seconds, row.time_overlapped_seconds):
@@ -171,13 +173,13 @@ def time_of(row: Result | Sample) -> float | None:
 
 
 def completion_time_of(row: Result) -> float | None:
-    """The time of the slowest rank, or what comes closest to it."""
+    """The time of the slowest rank in seconds, or `time_of` if the row does not have it."""
     return row.completion_seconds if row.completion_seconds is not None else time_of(row)
 
 
 def counted_bytes(row: Result) -> float | None:
-    """Bytes that the row's rate counts per completion time; None without a rate, or where a log rounded it to zero. They are
-    those of a whole number of messages, unless the rate differs from that by more than its rounding."""
+    """Bytes that the row's rate counts per completion time, or None if there is no rate or a log rounded it to zero. The bytes are rounded to a
+    whole number of messages if the difference can be a rounding error of the log."""
     seconds = completion_time_of(row)
     if row.bytes == 0 and row.bytes_per_second is not None:
         return 0.0
@@ -192,7 +194,7 @@ def _time_by_rate(row: Result) -> float | None:
     return row.bytes / row.bytes_per_second if row.bytes and row.bytes_per_second else None
 
 
-# In seconds, except MORE_IS_BETTER. `time` is until the slowest rank has completed.
+# In seconds, except MORE_IS_BETTER. `time` ends when the slowest rank has completed.
 METRICS: dict[str, Callable[[Result], float | None]] = {
     "time": completion_time_of,
     "time_min": lambda row: row.time_min_seconds,
@@ -212,7 +214,7 @@ MORE_IS_BETTER = frozenset({"bandwidth", "messages", "overlap"})
 
 
 def refuse_unknown_metric(metric: str) -> None:
-    """Raises ImbError."""
+    """Raises ImbError if METRICS does not have it."""
     if metric not in METRICS:
         raise ImbError(f"unknown metric: {metric}; choose from {', '.join(METRICS)}")
 
@@ -223,8 +225,8 @@ def launches_of(
     facts: dict[str, Any] | None = None,
     whole: Callable[[], Records] | None = None,
 ) -> Iterator[Launch]:
-    """A launch per run record, with the rows after it; records without a run record are a launch of an unknown run. `whole` reads
-    the same file with samples, where `records` were read without."""
+    """Yields a launch for each run record, with the rows after it. Records without a run record become a launch of an unknown run.
+    `whole` reads the same file with samples; needed if `records` were read without them."""
     several = sum(1 for _ in records.of(Run)) > 1
     run: Run | None = None
     rows: dict[Key, Result] = {}
@@ -266,7 +268,7 @@ def launches_of(
 
 
 def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
-    """The samples of the launch with this number, from 1; a file has them in the order of time."""
+    """The samples of launch `number` (from 1), in order of time, as in the file."""
     count = 0
     run: Run | None = None
     rows: dict[int, SampledRow] = {}
@@ -284,7 +286,7 @@ def _samples_in(records: Records, number: int) -> list[tuple[Key, Sample]]:
 
 
 def key_of(row: Result | Failure | SampledRow, run: Run | None, width: float | None = None) -> Key:
-    """The key of a row of this run. `width`: of its arrivals, where a sample has it and not the row."""
+    """The key of a row of this run. `width`: the width of its arrivals in seconds, if a sample has it instead of the row."""
     start = _start_of(run)
     if isinstance(row, Result):
         start = start or ("clock" if row.by_clock else None)
@@ -321,9 +323,8 @@ def variant_labels(side: Side) -> Sequence[str]:
 
 
 def variant_side(side: Side, label: str) -> Side:
-    """The rows of a side under one variant of -alternate, as rows without a variant, so that variants of the same launches can be
-    compared, and without a measured width of arrivals, which all variants of a launch have in common. Raises ImbError where no
-    launch has it."""
+    """The rows of a side under one variant of -alternate. Their keys have no variant and no measured width of arrivals (which all
+    variants of a launch share), so that variants of the same launches can be compared. Raises ImbError if no launch has the variant."""
     labels = variant_labels(side)
     if label not in labels:
         known = f"; they have {', '.join(labels)}" if labels else "; none was launched with -alternate"
@@ -354,6 +355,6 @@ def _launch_under(launch: Launch, label: str) -> Launch:
 
 
 def are_interleaved(*sides: Side) -> bool:
-    """Whether all launches were interleaved with others, in alternating segments of a row (imb.runner.interleave)."""
+    """Whether all launches were interleaved with others: rows in alternating segments (imb.runner.interleave)."""
     segments = (launch.run.option("turns", int) for side in sides for launch in side.launches)
     return all((count or 1) > 1 for count in segments)

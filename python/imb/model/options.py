@@ -1,4 +1,4 @@
-"""Options of the suite that the companion itself uses, from the options of a run record."""
+"""Reads options of the suite that the companion uses from a run record."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from imb.model.records import Run
 
 
 class PassLimits(NamedTuple):
-    """-passes, -precision (percent), -budget (seconds). What is None is no limit."""
+    """Values of -passes, -precision (percent) and -budget (seconds), or None if not limited."""
 
     passes: float | None = None
     precision: float | None = None
     budget: float | None = None
 
     def __str__(self) -> str:
-        """As in the suite's banner: `until each row is within ±1 % or 30 s have passed`."""
+        """The text of the suite's banner: `until each row is within ±1 % or 30 s have passed`."""
         words = [f"each row is within ±{self.precision:.12g} %"] if self.precision else []
         if self.passes:
             words.append("1 pass is done" if self.passes == 1 else f"{self.passes:.12g} passes are done")
@@ -24,13 +24,13 @@ class PassLimits(NamedTuple):
 
 
 def pass_limits(run: Run) -> PassLimits | None:
-    """None where a launch was not measured in passes."""
+    """The limits, or None if the launch was not measured in passes."""
     limits = PassLimits(*(run.option(name, float) for name in PassLimits._fields))
     return limits if any(limits) else None
 
 
 class Memory(NamedTuple):
-    """-memory: the kinds of memory of messages."""
+    """The value of -memory: the kinds of memory of send and receive buffers."""
 
     send: str
     receive: str
@@ -41,6 +41,6 @@ class Memory(NamedTuple):
 
 
 def memory(run: Run) -> Memory | None:
-    """None where the records do not have it."""
+    """The value of -memory, or None if the records do not have it."""
     kinds = run.option("memory", str)
     return Memory(kinds.split(",")[0], kinds.split(",")[-1]) if kinds else None

@@ -1,4 +1,4 @@
-"""Why a launch is incomplete, as a clause: the same for lines of a session, for checks and for verdicts."""
+"""Words the reason why a launch is incomplete, for lines of a session, checks and verdicts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _FAILURES: dict[int, str] = {
 def incomplete_reason(
     outcome: str, status: int | None, problem: str | None, limit: float | None = None, option: str = ""
 ) -> str:
-    """`exit status 5`, `killed after 3 s (--timeout)`; empty where the launch was measured. `outcome`, `status` and `problem` as its facts
-    have them; `limit`: its time limit in seconds, and the `option` that set it."""
+    """`exit status 5`, `killed after 3 s (--timeout)`; empty if the launch is complete. `outcome`, `status` and `problem` come from its
+    facts; `limit`: its time limit in seconds; `option`: the option that set the limit."""
     match outcome:
         case "measured":
             return ""
@@ -34,7 +34,7 @@ def incomplete_reason(
 
 
 def _failure(status: int) -> str:
-    """What an exit status of the suite, or of its launcher, means."""
+    """The meaning of an exit status of the suite or its launcher."""
     if status < 0:
         return f"launcher killed by signal {-status}"
     return _FAILURES.get(status, f"failed with exit status {status}")

@@ -1,18 +1,19 @@
-"""Which way the messages of a launch went: by the bytes that its rows asked for and the bytes that interfaces counted. Pure.
+"""Finds which path the messages of a launch took, from the requested bytes of its rows and the bytes that interfaces counted. Pure.
 
-Rule. Rows of long messages (LONG) show how many bytes went from rank to rank, on one host and between hosts. Of each row,
-an interface's share is what it counted, less background, over what was asked for; of a launch, the median over these rows.
+Rule. The rows of long messages (LONG) tell how many bytes went from rank to rank, within a host and between hosts. In a row,
+the share of an interface is its counted bytes, less background, divided by the requested bytes. The share in a launch is the
+median over these rows. The path is
 
-- All interfaces together counted less than NOTHING of it: shared memory, if the ranks are on one host.
-- They counted at least ALL of it: the interfaces that have a part of it (PART) carried the messages.
-- In between: in part over these interfaces.
-- Unknown: too few bytes (FEWEST), no counters, or nothing counted between two hosts.
+- shared memory, if the ranks are on one host and the shares of all interfaces sum up to less than NOTHING;
+- the interfaces with at least PART of the counted bytes, if the sum is at least ALL;
+- in part over these interfaces, if the sum is between the two;
+- unknown, if fewer than FEWEST bytes were requested, there are no counters, or nothing was counted between two hosts.
 
-Why these numbers: what passes an interface is counted once at least, and headers and acknowledgements only add to it (5 %
-in Ethernet frames of 1500 bytes, 0.1 % on loopback), so a share lies at 0 or above 1. The tolerance is for bytes asked
-for, which follow from the middle sample's repetitions where samples are not read and are then too many by up to a factor
-of two on a busy machine, and for background that differs from row to row. Background is what rows of short messages (SHORT)
-saw per second at least, less HEADERS bytes for each message.
+Why these numbers: an interface counts each byte that it carries at least once, and headers and acknowledgments only add to
+that (5 % in Ethernet frames of 1500 bytes, 0.1 % on loopback). So a true share is 0 or above 1. The tolerance allows for two
+errors. The requested bytes may be up to twice too large on a busy machine, if they follow from the middle sample's repetitions
+because the samples are not read. And background differs from row to row: it is the lowest rate (bytes per second) in rows of
+short messages (SHORT), less HEADERS bytes for each message.
 """
 
 from __future__ import annotations
@@ -32,20 +33,23 @@ from imb.model.units import percent_text
 Placement: TypeAlias = Literal["intra-node", "inter-node"]
 Kind: TypeAlias = Literal["shared memory", "interfaces", "in part", "unknown"]
 
-LONG, SHORT = 4096, 64  # bytes of a message; below LONG, headers are most of what an interface counts
-NOTHING, ALL = 0.2, 0.5  # shares of the bytes asked for
-PART = 0.1  # of what was counted
-FEWEST = 2e5  # bytes asked for by all rows: the launcher's own traffic is negligible beside them
+LONG, SHORT = 4096, 64  # bytes of a message; of shorter messages than LONG, interfaces count mostly headers
+NOTHING, ALL = 0.2, 0.5  # shares of the requested bytes
+PART = 0.1  # share of the counted bytes
+FEWEST = 2e5  # bytes requested in all rows, so that the launcher's own traffic is negligible
 FEWEST_OF_A_ROW = 2e4
-HEADERS = 500  # bytes at most of a short message, its answer and the launcher's own traffic
+HEADERS = 500  # most bytes of a short message with its answer and the launcher's own traffic
 LOOPBACK = re.compile(r"lo\d*$")
-WINDOW = 256  # messages in flight of Uniband and Biband
+WINDOW = 256  # messages in flight in Uniband and Biband
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """The way of all messages of a launch that stay on a host, or of all that leave it. `interfaces`: name -> share of the bytes
-    asked for, the largest first; `above`: interfaces that counted the same bytes once more (a bond, IP over InfiniBand).
-    `asked`, `counted`: bytes over `rows` rows; `share`: median over rows; `why`: what is missing where it is unknown."""
+    """The path of all messages of a launch within hosts, or of all messages between hosts.
+
+    `interfaces`: name -> share of the requested bytes, the largest first; `above`: interfaces that counted the same bytes once more
+    (a bond, IP over InfiniBand). `asked`, `counted`: requested and counted bytes in `rows` rows; `share`: median over rows; `why`: the
+    reason if the path is unknown.
+    """
 
     placement: Placement
     kind: Kind
@@ -59,7 +63,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """`shared memory`, `loopback TCP`, `eth0`, `eth0 and eth1`, `unknown`: without figures."""
+        """The path without values: `shared memory`, `loopback TCP`, `eth0`, `eth0 and eth1`, `unknown`."""
         if self.kind in ("shared memory", "unknown"):
             return self.kind
         names = ["loopback TCP" if LOOPBACK.match(name) else name for name in sorted(self.interfaces)]
@@ -80,7 +84,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowTraffic(NamedTuple):
-    """Bytes that go from rank to rank in all repetitions of a row: on one host, and between hosts."""
+    """Bytes that go from rank to rank in all repetitions of a row, within hosts and between hosts."""
 
     within: float
     between: float
@@ -90,7 +94,7 @@ class RowTraffic(NamedTuple):
 
 
 def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
-    """The ways of a launch: one for messages within hosts, one for those between hosts, where it has such messages."""
+    """The paths of a launch: one for messages within hosts and one for messages between hosts, if it has such messages."""
     hosts = {rank.rank: rank.host for rank in run.ranks or []}
     judged = [row for row in rows if (row.processes or 0) <= len(hosts)]
     listed = any(rank.interfaces for rank in run.ranks or [])
@@ -113,7 +117,7 @@ def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
 
 
 def mean_repetitions(sampled: Iterable[Sample]) -> dict[int, int]:
-    """Mean repetitions of a sample, by number of the row."""
+    """Row number -> mean number of repetitions of its samples."""
     totals: dict[int, tuple[int, int]] = {}
     for sample in sampled:
         total, count = totals.get(sample.row, (0, 0))
@@ -122,8 +126,8 @@ def mean_repetitions(sampled: Iterable[Sample]) -> dict[int, int]:
 
 
 def set_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Result]:
-    """Rows of a launch in passes with the mean over their samples instead of the middle sample's repetitions: the evidence
-    is of all samples, and on a busy machine their repetitions differ."""
+    """The rows of a launch in passes, with the mean repetitions of their samples in place of the middle sample's. The evidence covers
+    all samples, whose repetitions differ on a busy machine."""
     return [
         msgspec.structs.replace(row, repetitions=mean[row.row])
         if row.row is not None and row.row in mean
@@ -133,14 +137,13 @@ def set_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Res
 
 
 def paths_summary(paths: Iterable[Way]) -> str | None:
-    """`within a host: shared memory; between hosts: eth0`; None where no path is known."""
+    """`within a host: shared memory; between hosts: eth0`, or None if there are no paths."""
     titles = {"intra-node": "within a host", "inter-node": "between hosts"}
     return "; ".join(f"{titles[path.placement]}: {path}" for path in paths) or None
 
 
 def transports_reported(facts: Mapping[str, Any]) -> str | None:
-    """`the MPI itself: netmod ucx`: the transports in the facts of a launch, as the MPI reports them; None where it was not
-    asked."""
+    """The transports that the MPI reported, from the facts of a launch (`the MPI itself: netmod ucx`), or None if it was not asked."""
     conditions = facts_in(facts, "conditions")
     was_launched = facts.get("outcome") in ("measured", "failed")
     if not was_launched or "transports" not in conditions:
@@ -155,7 +158,7 @@ def repetitions_of(row: Result) -> float:
 
 
 def seconds_of(row: Result) -> float:
-    """Seconds in which these were timed. PingPong's time is that of one way of two; a row of overlap is measured twice."""
+    """Seconds of all repetitions that the evidence covers. PingPong reports half of a round trip; a row of overlap is measured twice."""
     if row.time_overlapped_seconds is not None:
         each = row.time_overlapped_seconds + (row.time_pure_seconds or 0.0)
     else:
@@ -164,15 +167,16 @@ def seconds_of(row: Result) -> float:
 
 
 def timed_ways(benchmark: str) -> int:
-    """Messages one after the other in a repetition whose time is divided by their number."""
+    """The number of consecutive messages in a repetition by which the benchmark divides its time."""
     return 2 if benchmark.lower().startswith("pingpong") else 1
 
 
 def traffic_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> RowTraffic | None:
-    """What a row asks for; None where that is not known. `hosts`: by world rank.
+    """The requested bytes of a row, or None if unknown. `hosts`: world rank -> host.
 
-    Of collectives the fewest bytes that any algorithm moves, where all ranks are on one host or each is on its own: else
-    the algorithm decides which ranks communicate. Times two in rows of overlap, which are measured twice.
+    For a collective, these are the fewest bytes that any algorithm moves. They are known only if all ranks are on one host or each
+    rank has a host of its own; otherwise the algorithm decides which ranks communicate. Rows of overlap count twice, since they are
+    measured twice.
     """
     if not row.bytes or not row.repetitions or row.multi == "each_group":
         return None
@@ -204,7 +208,7 @@ def traffic_of(row: Result, hosts: Mapping[int, str], window: int = WINDOW) -> R
 
 _Pairs: TypeAlias = list[tuple[int, int, int]]
 
-# How a name begins -> from, to and number of messages, of p ranks with w messages in flight.
+# Beginning of a name -> (from, to, number of messages), ... for p ranks with w messages in flight.
 _TRANSFERS: tuple[tuple[str, Callable[[int, int], _Pairs]], ...] = (
     ("pingpong", lambda p, w: [(0, 1, 2)]),
     ("pingping", lambda p, w: [(0, 1, 2)]),
@@ -240,14 +244,14 @@ _LEAST: dict[str, Callable[[int], float]] = {
 
 
 def _collective_factor(benchmark: str, processes: int) -> float | None:
-    """Lengths that go from rank to rank in one repetition."""
+    """How many times the message size goes from rank to rank in one repetition, or None if unknown."""
     all_to_all = benchmark.lower().startswith("all_")  # All_put_all, All_get_all
     least = _LEAST.get("alltoall" if all_to_all else collective_models.family(benchmark) or "")
     return least(processes) if least and processes > 1 else None
 
 
 def _counted(row: Result) -> dict[str, float]:
-    """Bytes by interface; each is counted where it is sent and where it is received."""
+    """Bytes by interface name: half of the sent plus received bytes, since both ends of a message count it."""
     totals: dict[str, float] = {}
     for interface in (row.evidence.interfaces if row.evidence else None) or []:
         totals[interface.name] = (
@@ -257,7 +261,7 @@ def _counted(row: Result) -> dict[str, float]:
 
 
 def _background(rows: Iterable[Result]) -> dict[str, float]:
-    """Bytes per second by interface that rows of short messages saw at least, and that were not their own."""
+    """By interface, the lowest rate of other traffic in rows of short messages, in bytes per second."""
     rates = []
     for row in rows:
         if row.evidence is None or (row.bytes or 0) > SHORT or row.benchmark in ("Uniband", "Biband"):
@@ -272,7 +276,7 @@ def _background(rows: Iterable[Result]) -> dict[str, float]:
 
 
 def _messages(row: Result) -> float:
-    """Messages of one repetition; where the algorithm is not known, as many as a dissemination has."""
+    """Messages in one repetition; at least as many as in a dissemination if the algorithm is unknown."""
     processes = row.processes or 1
     pairs = _pairs(row.benchmark, processes, WINDOW)
     if pairs is not None:
@@ -323,7 +327,7 @@ def _judged(
 
 
 def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -> Way:
-    """The way according to the rule; `shares`: what each interface counted over what was asked for."""
+    """The path according to the rule. `shares`: interface -> counted bytes divided by requested bytes."""
     total = sum(shares.values())
     carriers = {
         name: shares[name]
@@ -342,7 +346,8 @@ def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -
 
 
 def _may_carry(name: str, placement: Placement, traffic: RowTraffic) -> bool:
-    """Loopback never leaves a host. Where a row also has messages between hosts, other interfaces carry those."""
+    """Whether an interface can carry these messages. Loopback carries no messages between hosts; if a row has such messages, other
+    interfaces may have counted them, so only loopback is known to carry messages within hosts."""
     loopback = bool(LOOPBACK.match(name))
     if placement == "inter-node":
         return not loopback
@@ -350,8 +355,8 @@ def _may_carry(name: str, placement: Placement, traffic: RowTraffic) -> bool:
 
 
 def _layers(carriers: dict[str, float]) -> tuple[dict[str, float], list[str]]:
-    """Bytes that two layers counted, as a bond and its members do, are in the sum twice. Returns the layer with more
-    interfaces (of two interfaces the one that counted less), and the name of the interface that is left out."""
+    """Removes bytes that two layers counted, such as a bond and its members. Returns the layer with more interfaces (of two single
+    interfaces, the one that counted less) and the names of the interfaces that are left out."""
     total = sum(carriers.values())
     for name, share in carriers.items():
         rest = total - share

@@ -1,7 +1,7 @@
-"""Typed records of schema/record.schema.json, and JSON lines of them.
+"""The records of schema/record.schema.json as types, and their JSON lines.
 
-Results read from other people's logs are the same records; what a log does not have is None. Times are
-seconds, lengths bytes, rates per second. The schema is the definition: its descriptions are not repeated here.
+Results from logs of other programs become the same records; a field is None if the log does not have it. Times are
+in seconds, lengths in bytes, rates per second. The schema describes each field; its descriptions are not repeated here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ from imb.model.figures import FIGURES
 from imb.model.statuses import SuiteStatus
 
 SCHEMA = "openimb-record/2"
-RECORD = (
-    b'{"record":'  # how a file of records, and each of its lines, begins; within a record quotes are escaped
-)
+RECORD = b'{"record":'  # the start of every line; within a record, quotes are escaped
 RUN = b'{"record":"run"'
-SAMPLE = b'{"record":"sample",'  # the lines of which there are most
-PAIR = b'{"record":"pair",'  # and those of IMB-FABRIC
+SAMPLE = b'{"record":"sample",'  # most lines of a file begin so
+PAIR = b'{"record":"pair",'  # most lines of IMB-FABRIC begin so
 
 Component: TypeAlias = Literal["MPI1", "EXT", "IO", "NBC", "RMA", "MPI4", "P2P", "MT", "FABRIC"]
 PARTS: dict[Component, str] = {  # as banners name them
@@ -58,11 +56,11 @@ Cause: TypeAlias = Literal[
     "clock_set",
 ]
 State: TypeAlias = Literal["complete", "interrupted", "aborted"]
-# What an option takes on the command line: on and off are booleans; None means that nothing is in force.
+# The value of an option on the command line: booleans for on and off, None if the option is not in force.
 OptionValue: TypeAlias = bool | int | float | str | list[int | float | str] | None
 _Type = TypeVar("_Type")
 _ABSENT = msgspec.Meta(extra={"absent": True})
-# A field that a record does not have where it is None; others are null then.
+# A field that a record leaves out if it is None; other fields are null then.
 OrAbsent: TypeAlias = Annotated[_Type | None, _ABSENT]
 _Kind = TypeVar("_Kind", bool, int, float, str, list[Any])
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
@@ -73,7 +71,7 @@ QUANTILES = ("min", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.5", "p
 
 
 class File(msgspec.Struct, kw_only=True):
-    """Where IMB-IO's files lie."""
+    """The location of IMB-IO's files."""
 
     path: str
     file_system: str | None = None
@@ -95,7 +93,7 @@ class Mpi(msgspec.Struct, kw_only=True):
 
     @property
     def known_as(self) -> str | None:
-        """The library's name; for old logs, which have none, the version of the standard: `MPI 3.1`."""
+        """The library's name, or the version of the standard (`MPI 3.1`) for old logs, which have no name. None if both are unknown."""
         return self.name or (f"MPI {self.standard}" if self.standard else None)
 
 
@@ -109,7 +107,7 @@ class Platform(msgspec.Struct, kw_only=True):
 
 
 class Rank(msgspec.Struct):
-    """Where one rank runs; `cpus` as in "0-3", None: not known."""
+    """Where one rank runs. `cpus` is a list such as "0-3", or None if unknown."""
 
     rank: int
     host: str
@@ -118,14 +116,14 @@ class Rank(msgspec.Struct):
 
 
 class Clock(msgspec.Struct):
-    """What times are taken with."""
+    """The clock that measures times."""
 
     source: str
     resolution_seconds: float | None = None
 
 
 class Build(msgspec.Struct):
-    """How the executable was made."""
+    """How the executable was built."""
 
     compiler: str
     flags: str
@@ -133,7 +131,7 @@ class Build(msgspec.Struct):
 
 
 class Startup(msgspec.Struct, kw_only=True):
-    """The calls of MPI_Init of all ranks. Times of day are seconds since 1970-01-01 UTC, by the clocks of the ranks' hosts."""
+    """The MPI_Init calls of all ranks. Times of day are seconds since 1970-01-01 UTC on the clock of the rank's host."""
 
     first_began_seconds: float | None = None
     last_began_seconds: float | None = None
@@ -143,7 +141,7 @@ class Startup(msgspec.Struct, kw_only=True):
 
 
 class EndpointRecord(msgspec.Struct, kw_only=True):
-    """What IMB-FABRIC measures pairs of: a rank that stands for its host, socket, NUMA node or core."""
+    """An endpoint of IMB-FABRIC, which measures pairs of endpoints: a rank that represents its host, socket, NUMA node or core."""
 
     rank: int
     host: str
@@ -167,7 +165,7 @@ class UsedGpu(msgspec.Struct, kw_only=True):
 
 
 class GpuSupport(msgspec.Struct, kw_only=True):
-    """Whether the MPI says that it handles device memory: yes, no, unknown. `source`: the call, key or setting."""
+    """Whether the MPI reports support of device memory (`answer`: yes, no, unknown). `source`: the call, key or setting that tells."""
 
     answer: str
     source: str | None = None
@@ -177,14 +175,14 @@ class GpuSupport(msgspec.Struct, kw_only=True):
 
 
 class VariantRecord(msgspec.Struct):
-    """A line of -alternate's file: control variables of the MPI, under which every row is measured."""
+    """A line of -alternate's file: values of the MPI's control variables under which every row is measured."""
 
     label: str
     variables: dict[str, str] = {}
 
 
 class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
-    """What is known before the first point. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
+    """The run record: what is known before the first row. `program` is OpenIMB, Intel MPI Benchmarks or OSU Micro-Benchmarks."""
 
     schema: str = SCHEMA
     program: str | None = None
@@ -193,7 +191,7 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     date: str | None = None
     command_line: list[str] | None = None
     benchmarks: list[str] | None = None
-    options: dict[str, Any] | None = None  # of OptionValue, once it is decoded
+    options: dict[str, Any] | None = None  # values are OptionValue after decoding
     variants: OrAbsent[list[VariantRecord]] = None
     variables_at_start: OrAbsent[dict[str, str]] = None
     file: OrAbsent[File] = None
@@ -211,27 +209,27 @@ class Run(msgspec.Struct, kw_only=True, tag_field="record", tag="run"):
     gpu_support: OrAbsent[GpuSupport] = None
 
     def hosts(self) -> list[str]:
-        """The hosts of the ranks, each once; empty where they are not known."""
+        """The hosts of the ranks, each once; empty if unknown."""
         return list(dict.fromkeys(rank.host for rank in self.ranks or []))
 
     def option(self, name: str, kind: type[_Kind]) -> _Kind | None:
-        """The value of an option of the suite that was in force, or None if there was none or it is not known."""
+        """The value of an option of the suite, or None if the option was not in force, is unknown or has another type."""
         value: Any = (self.options or {}).get(name)
         kinds = (int, float) if kind is float else kind
         return value if isinstance(value, kinds) and isinstance(value, bool) == (kind is bool) else None
 
     def set_option(self, name: str, value: OptionValue) -> None:
-        """For readers of logs."""
+        """Sets an option; readers of logs call this."""
         self.options = {**(self.options or {}), name: value}
 
     @property
     def has_all_options(self) -> bool:
-        """Whether `options` are complete, as in records of the suite; logs have a few."""
+        """Whether `options` are complete, as in records of the suite; logs have only a few."""
         return "iter" in (self.options or {})
 
 
 class Counter(msgspec.Struct):
-    """One counter over the ranks of a row."""
+    """One counter over the ranks of a row: the sum, and the largest value with its rank."""
 
     sum: float
     most: float
@@ -239,7 +237,7 @@ class Counter(msgspec.Struct):
 
 
 class InterfaceBytes(msgspec.Struct):
-    """What a network interface carried."""
+    """The bytes that a network interface counted."""
 
     host: str
     name: str
@@ -248,7 +246,7 @@ class InterfaceBytes(msgspec.Struct):
 
 
 class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What else happened to the ranks of a row. None: zero, or not known."""
+    """What disturbed the ranks during a row. A field is None if it is zero or unknown."""
 
     COUNTERS: ClassVar[tuple[str, ...]] = (
         "voluntary_switches",
@@ -270,7 +268,7 @@ class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class MachineState(msgspec.Struct):
-    """A state of the machine, found by the probes, and the samples of a row in it."""
+    """A state of the machine that the probes found, and the samples of a row that were taken in it."""
 
     probe_seconds: float
     samples: int
@@ -278,14 +276,14 @@ class MachineState(msgspec.Struct):
 
 
 class Level(msgspec.Struct):
-    """A time around which samples of a row lie."""
+    """A time around which samples of a row cluster."""
 
     time_seconds: float
     samples: int
 
 
 class Passes(msgspec.Struct, kw_only=True):
-    """Statistics of the samples of a row. A text log has `half_width` alone."""
+    """Statistics of the samples of a row. From a text log, only `half_width` is known."""
 
     samples: int | None = None
     used: int | None = None
@@ -300,7 +298,7 @@ class Passes(msgspec.Struct, kw_only=True):
 
 
 class Place(msgspec.Struct, kw_only=True):
-    """What a row measures, without its length. Records of older versions have no `threads`: each process had one."""
+    """What a row measures, without the message size. Records of older versions lack `threads`: each process had one thread."""
 
     benchmark: str
     kind: Kind | None = None
@@ -315,7 +313,7 @@ class Place(msgspec.Struct, kw_only=True):
 
 
 class SampledRow(Place, kw_only=True, tag_field="record", tag="row"):
-    """What the samples of a row have in common."""
+    """The fields that all samples of a row share."""
 
     row: int
     in_flight: OrAbsent[int] = None
@@ -358,8 +356,8 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
 
 
 class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename={"pass_": "pass"}):
-    """Two endpoints of IMB-FABRIC, by index in `Run.endpoints`, in one round of one pass. `time_seconds` is of one message:
-    the larger time of both sides. imb.fabric.pair_records reads these as columns."""
+    """The measurement of a pair of IMB-FABRIC in one round of one pass. `a` and `b` are indices in `Run.endpoints`. `time_seconds` is the time of
+    one message, the larger one of both endpoints. imb.fabric.pair_records reads these records as columns."""
 
     benchmark: str
     bytes: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
@@ -377,7 +375,7 @@ class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename=
 
 
 class Result(Place, kw_only=True, tag_field="record", tag="result"):
-    """One row: one length on one layout, measured. `line` is its line in a foreign log."""
+    """One measured row: one message size with one arrangement of ranks. `line` is its line number in a log of another program."""
 
     window_kind: OrAbsent[str] = None
     in_flight: OrAbsent[int] = None
@@ -419,27 +417,27 @@ class Result(Place, kw_only=True, tag_field="record", tag="result"):
 
     @property
     def by_clock(self) -> bool:
-        """Whether repetitions began at agreed times. The ranks' means then also count repetitions that are not valid."""
+        """Whether repetitions began at agreed times. The means of the ranks then include invalid repetitions."""
         return self.valid_percent is not None
 
     @property
     def completion_seconds(self) -> float | None:
-        """Until the slowest rank has completed: its mean, or the time from the last arrival to the last exit."""
+        """Seconds until the slowest rank completes: its mean, or if repetitions began at agreed times, from the last arrival to the last exit."""
         return self.time_from_last_arrival_seconds if self.by_clock else self.time_max_seconds
 
     @property
     def half_width(self) -> float | None:
-        """Half width of the 95 % interval as a share of the median; None: not in passes, or too few samples."""
+        """Half width of the 95 % interval as a share of the median, or None if the row was not measured in passes or has too few samples."""
         return self.passes.half_width if self.passes else None
 
     @half_width.setter
     def half_width(self, share: float | None) -> None:
-        """As a text log has it; None is its `n/a`."""
+        """Sets the half width from a text log; None for `n/a`."""
         self.passes = Passes(half_width=share)
 
 
 class Failure(Place, kw_only=True, tag_field="record", tag="failure", rename={"pass_": "pass"}):
-    """One point, or with `bytes` None one benchmark, that could not be measured; with `a` and `b` one pair of IMB-FABRIC."""
+    """A row that could not be measured; a whole benchmark if `bytes` is None; a pair of IMB-FABRIC if `a` and `b` are set."""
 
     bytes: int | None = None
     cause: Cause | None = None
@@ -456,7 +454,7 @@ class Failure(Place, kw_only=True, tag_field="record", tag="failure", rename={"p
 
 
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
-    """How the launch ended. Without it a launch was cut off. `passes` and seconds: in passes."""
+    """How the launch ended. A launch without this record was cut off. `passes` and the seconds are set if it was measured in passes."""
 
     state: State
     reason: str | None = None
@@ -472,18 +470,18 @@ class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
 
     @property
     def exit_status(self) -> int:
-        """The program's, as far as it depends on what was measured."""
+        """The program's exit status, as far as it depends on the results."""
         if self.defects:
             return SuiteStatus.WRONG_DATA
         return SuiteStatus.ROWS if self.failed or self.state != "complete" else SuiteStatus.GOOD
 
 
-# Programs whose output ends with a line that says so.
+# Programs that print a line at their end.
 _WITH_END = frozenset({"OpenIMB", "Intel MPI Benchmarks"})
 
 
 def is_cut_off(run: Run, end: End | None) -> bool:
-    """Whether the program of a run would have printed an end, and there is none."""
+    """Whether the end that the program of this run prints is missing."""
     return end is None and run.program in _WITH_END
 
 
@@ -491,8 +489,8 @@ Record: TypeAlias = Run | SampledRow | Sample | Pair | Result | Failure | End
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something in a file that is not what it should be. `line` counts from 1; 0: the file as a whole. `rows`: how many lines that
-    look like results it is about, from `line` on."""
+    """An error in a file. `line` counts from 1 and is 0 if the problem concerns the whole file. `rows`: the number of lines from `line` on that look
+    like results and have this problem."""
 
     file: str
     line: int
@@ -504,7 +502,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Records(msgspec.Struct, frozen=True):
-    """Every good line of a file, and what was wrong with the others, in order."""
+    """The records in the good lines of a file and the problems of the other lines, in order."""
 
     records: list[Record]
     problems: list[Problem]
@@ -520,10 +518,10 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(line: bytes) -> Record:
-    """One record of one JSON line. Raises ValueError (msgspec.MsgspecError, UnicodeDecodeError) where it is none.
+    """The record in one JSON line. Raises ValueError (msgspec.MsgspecError, UnicodeDecodeError) if the line is not a record.
 
-    Fields that the schema does not know are passed over: a later version may have more. Whole numbers have 64 bits: no column
-    of an index, and few other programs, take larger ones.
+    Unknown fields are ignored, as later versions may have more. Whole numbers of more than 64 bits are an error, since columns of the
+    index and many other programs cannot hold them.
     """
     try:
         record = _decoder.decode(line)
@@ -542,11 +540,13 @@ def decode(line: bytes) -> Record:
 
 
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LONG = b"0" * 19  # such a number, with all digits 0; a regular expression takes longer than all the rest
+_LONG = (
+    b"0" * 19
+)  # a long number after all its digits became 0; a regular expression would take longer than the rest of `decode`
 
 
 def _find_too_large(value: object) -> int | None:
-    """The first such number of a record."""
+    """The first whole number of more than 64 bits in a record, or None."""
     if isinstance(value, int):
         return None if -(2**63) <= value < 2**63 else value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -555,7 +555,7 @@ def _find_too_large(value: object) -> int | None:
 
 @cache
 def absent_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """The fields that a record of this kind leaves out where they are None."""
+    """The fields that a record of this kind leaves out if they are None."""
     fields = msgspec.structs.fields(kind)
     return frozenset(
         field.encode_name for field in fields if _ABSENT in getattr(field.type, "__metadata__", ())
@@ -563,20 +563,20 @@ def absent_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
 
 
 def encode(record: Record) -> bytes:
-    """One JSON line with its newline; what is None is null, or left out where the schema leaves it out."""
+    """One JSON line with its newline. A field that is None becomes null, or is left out if the schema requires that."""
     fields = msgspec.to_builtins(record)
     left_out = absent_fields(type(record))
     if isinstance(record, Failure) and record.cause == "time_out":
         left_out -= {"seconds_per_repetition"}  # null means that the time was not a number
     if isinstance(record, Run) and record.component == "IO":
-        left_out -= {"file", "load_flops_per_second"}  # null: not known, or no load was asked for
+        left_out -= {"file", "load_flops_per_second"}  # null if unknown or if no load was requested
     kept = {name: value for name, value in fields.items() if value is not None or name not in left_out}
     return _encoder.encode(kept) + b"\n"
 
 
 class LaunchLines(msgspec.Struct):
-    """The records of one launch in a file, and what was wrong with its other lines, in order. `start`: its first byte in the file; the next
-    launch begins where it ends. `other`: its records have another schema and are skipped."""
+    """The records of one launch in a file and the problems of its other lines, in order. `start`: offset of its first byte in the file; it ends
+    where the next launch starts. `other`: its records have another schema and are skipped."""
 
     start: int = 0
     records: list[Record] = []
@@ -585,16 +585,16 @@ class LaunchLines(msgspec.Struct):
 
     @property
     def ended(self) -> bool:
-        """Whether its last record was read."""
+        """Whether its end record was read."""
         return bool(self.records) and isinstance(self.records[-1], End)
 
 
 def read(text: bytes, name: str, *, samples: bool = False) -> Records:
-    """The records in JSON lines. All good lines are kept; a torn last line and foreign ones become problems.
+    """The records in JSON lines. All good lines are kept; an incomplete last line and other text become problems.
 
-    `name` is what problems call the file. `samples` asks for rows and samples of launches in passes too, as they stand in
-    the file, and for pairs of IMB-FABRIC. Else they are examined and left out, but rows without a result, of a launch that was cut
-    off, are made from their samples (`passes.shortfall` is `cut_off`).
+    `name`: the file's name in problems. `samples`: whether to also return sampled rows and samples of launches in passes, in the
+    order of the file, and pairs of IMB-FABRIC. Without it, they are examined and left out; but if a launch was cut off, rows without
+    a result are computed from their samples (`passes.shortfall` is `cut_off`).
     """
     launches = read_launches(text, name, samples=samples)
     return Records(
@@ -604,7 +604,7 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
 
 
 def read_launches(text: bytes, name: str, *, samples: bool = False) -> list[LaunchLines]:
-    """`read`, by launch: each begins with its run record, the first one with the file. There is at least one."""
+    """`read`, divided by launch: at least one. The first launch begins with the file, each other one with its run record."""
     reading = _Reading(name, samples)
     at = 0
     for number, line in enumerate(_lines(text), start=1):
@@ -618,7 +618,7 @@ def read_launches(text: bytes, name: str, *, samples: bool = False) -> list[Laun
 
 
 def _lines(text: bytes, at_once: int = 1 << 20) -> Iterator[bytes]:
-    """The lines of a text; all of them at the same time would take more memory than the text."""
+    """Yields the lines of a text in portions, since all lines together take more memory than the text."""
     at = 0
     while at < len(text):
         stop = text.find(b"\n", at + at_once)
@@ -628,8 +628,8 @@ def _lines(text: bytes, at_once: int = 1 << 20) -> Iterator[bytes]:
 
 
 def pieces(line: bytes) -> list[tuple[int, bytes]]:
-    """A line that is no record, divided where records begin, each with its place in the line: of a file that was cut off, the last line
-    is continued by the first of the next file. Text before the first record is a piece of its own."""
+    """Divides a line that is not a record at the beginnings of records; returns (offset in the line, piece) pairs. Such lines arise if a cut-off
+    file and another one are concatenated. Text before the first record is a piece of its own."""
     starts = [found.start() for found in _BEGIN.finditer(line)]
     if not starts or line[: starts[0]].strip():
         starts.insert(0, 0)
@@ -637,22 +637,22 @@ def pieces(line: bytes) -> list[tuple[int, bytes]]:
 
 
 _BEGIN = re.compile(re.escape(RECORD))
-_MOST = 1000  # problems of a launch that are kept; others are counted
+_MOST = 1000  # problems kept per launch; further ones are only counted
 
 
 class _Reading:
-    """A file of records that is being read."""
+    """The state while a file of records is read."""
 
     def __init__(self, name: str, samples: bool) -> None:
         self.name, self.samples = name, samples
         self.current = LaunchLines()
         self.launches = [self.current]
         self.sampled = _Sampled()
-        self.filled = False  # the current launch has records, kept or not
-        self.unnamed = 0  # its problems that are not kept
+        self.filled = False  # whether the current launch has records, kept or not
+        self.unnamed = 0  # number of its problems that are not kept
 
     def sample(self, line: bytes) -> bool:
-        """Takes a good sample of the current launch in the form in which the suite writes it, as most lines are; returns whether it is one."""
+        """Takes a line if it is a valid sample of the current launch in the suite's own format; returns whether it took it. Most lines are such."""
         if self.current.other or self.current.ended or b":-" in line or b": " in line:
             return False
         try:
@@ -666,7 +666,7 @@ class _Reading:
         return True
 
     def line(self, line: bytes, number: int, at: int, *, is_last: bool) -> None:
-        """A line at this place in the file. `is_last`: it has no newline."""
+        """Takes a line at offset `at` of the file. `is_last`: it has no newline."""
         try:
             self.record(decode(line), line, number, at)
         except UNDECODABLE as error:
@@ -682,7 +682,7 @@ class _Reading:
                     self.damaged(part, number, at + place, part_error, is_torn=torn)
 
     def damaged(self, part: bytes, number: int, at: int, error: Exception, *, is_torn: bool) -> None:
-        """A line or piece that is no record."""
+        """Takes a line or piece that is not a record."""
         if part.startswith(RUN) and self.filled:
             self.begin(at)
         if not self.current.other:
@@ -696,7 +696,7 @@ class _Reading:
             self.unnamed += 1
 
     def begin(self, at: int, *, other: bool = False) -> None:
-        """Another launch."""
+        """Begins another launch."""
         self.finish()
         self.sampled, self.filled, self.unnamed = _Sampled(), other, 0
         self.current = LaunchLines(start=at, records=[], problems=[], other=other)
@@ -712,7 +712,7 @@ class _Reading:
             )
 
     def record(self, record: Record, line: bytes, number: int, at: int) -> None:
-        """A whole record."""
+        """Takes a complete record."""
         if isinstance(record, Run):
             if other := other_schema(line):
                 self.begin(at, other=True)
@@ -729,7 +729,7 @@ class _Reading:
                 "a record after the end of a launch; its run record is missing, so what was launched is not known",
             )
         self.filled = True
-        # Nearly all minus signs are those of exponents.
+        # Nearly all minus signs belong to exponents.
         is_negative = line.count(b"-") != line.count(b"e-")
         if is_negative and isinstance(record, Result | Sample | Pair) and _drop_negative_times(record):
             self.problem(number, "negative time; skipped")
@@ -749,7 +749,7 @@ _schema_decoder = msgspec.json.Decoder(_Schema)
 
 
 def other_schema(line: bytes) -> str | None:
-    """What is wrong with the schema of a run record; None where it is the one that is read."""
+    """What is wrong with the schema of a run record, or None if this version reads it."""
     stated = _schema_decoder.decode(line).schema
     if stated == SCHEMA:
         return None
@@ -760,7 +760,7 @@ _PAIR_TIMES = ("time_seconds", "time_a_seconds", "time_b_seconds")
 
 
 def _drop_negative_times(record: Result | Sample | Pair) -> bool:
-    """Whether there was one. JSON has neither NaN nor infinity."""
+    """Sets negative times to None; returns whether there were any. JSON has neither NaN nor infinity."""
     times = _PAIR_TIMES if isinstance(record, Pair) else TIME_FIGURES
     wrong = [figure for figure in times if (getattr(record, figure) or 0.0) < 0]
     for figure in wrong:
@@ -769,14 +769,14 @@ def _drop_negative_times(record: Result | Sample | Pair) -> bool:
 
 
 class _Sampled:
-    """Rows of one launch in passes, and the lines of their samples, which are many and rarely needed."""
+    """The rows of one launch in passes, and the lines of their samples, which are not decoded until needed."""
 
     def __init__(self) -> None:
         self.rows: dict[int, SampledRow] = {}
         self.lines: list[bytes] = []
 
     def complete(self, records: list[Record]) -> None:
-        """Adds results to those of its launch, for the rows that have samples and no result, before its end."""
+        """Inserts results for rows that have samples but no result or failure, before the end record of the launch."""
         if not self.rows:
             return
         measured = {record.row for record in records if isinstance(record, Result)}
@@ -807,7 +807,7 @@ def _place(row: SampledRow | Failure) -> tuple[object, ...]:
 
 
 def row_from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
-    """A row of at least one sample: plain medians, whatever state the machine was in, and no interval."""
+    """A row computed from at least one sample: plain medians over all states of the machine, without an interval."""
     place = {name: getattr(row, name) for name in row.__struct_fields__}
     figures: dict[str, Any] = {}
     for name in SAMPLED_FIGURES:
@@ -830,7 +830,7 @@ def row_from_samples(row: SampledRow, samples: Sequence[Sample]) -> Result:
 
 
 def sum_evidence(several: Iterable[Evidence]) -> Evidence:
-    """The sum of several. `most` is the largest of any."""
+    """The sum of several samples' evidence. `most` is the largest value in any sample."""
     total = Evidence()
     moved: dict[int, None] = {}
     by_interface: dict[tuple[str, str], InterfaceBytes] = {}
@@ -856,7 +856,7 @@ def sum_evidence(several: Iterable[Evidence]) -> Evidence:
 
 
 def read_file(path: Path) -> Records:
-    """`read` of a file. Raises OSError."""
+    """`read` for a file. Raises OSError."""
     return read(path.read_bytes(), str(path))
 
 

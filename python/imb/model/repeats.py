@@ -1,4 +1,5 @@
-"""Launches that were measured again because the machine was outside its dominant state: the recorded link, shared by session and judge."""
+"""Repeats: launches that replace launches during which the machine was outside its dominant state. The session records the link from a repeat to
+the replaced launch; judges read it."""
 
 from __future__ import annotations
 
@@ -8,23 +9,23 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from imb.model.observations import Launch
 
-FACT = "repeats"  # the fact with the number, in its session, of the launch that a repeat replaces
+FACT = "repeats"  # the fact with the number (in the session) of the launch that a repeat replaces
 
 
 class RepeatSplit(NamedTuple):
-    """Launches that are judged, and those that repeats replace."""
+    """The launches that are judged, and the launches that repeats replace."""
 
     judged: Sequence[Launch]
     replaced: Sequence[Launch]
 
 
 def is_repeat(launch: Launch) -> bool:
-    """Whether it was launched in the place of another one."""
+    """Whether this launch replaces another one."""
     return isinstance(launch.facts.get(FACT), int)
 
 
 def split_repeats(launches: Iterable[Launch]) -> RepeatSplit:
-    """By the recorded link only. A repeat that is not complete replaces nothing: then the first launch is judged, and the repeat is in
+    """Splits launches by the recorded link only. An incomplete repeat replaces nothing: the first launch is judged, and the repeat is in
     neither list."""
     every = list(launches)
     planned = {

@@ -1,4 +1,4 @@
-"""Names of variables that schedulers set. Their values are read in imb.mpi.allocation alone."""
+"""Names of variables that schedulers set. Only imb.mpi.allocation reads their values."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 _SLURM = "SLURM_"
 JOB_ID = f"{_SLURM}JOB_ID"
-# What conditions keep of a job.
+# Variables of a job that conditions record.
 RECORDED_VARIABLES = re.compile(rf"{_SLURM}(JOB_ID|JOB_NODELIST|JOB_PARTITION|CPU_BIND)$")
-# Variables of jobs, and of the processes that schedulers start in them. Launchers that see them use the allocation.
+# Variables of jobs and of the processes that schedulers start in them. A launcher that sees them uses the allocation.
 JOB_VARIABLES = re.compile(
     rf"({_SLURM}|(SLURMD|SRUN|SPANK|PBS|LSB|LSF|LS|SGE|PE|FLUX|PMI|PMIX|PALS|ALPS)_|(NHOSTS|NSLOTS|NCPUS|JOB_ID)$)"
 )
-# What a variable that chooses the launcher may name.
+# Values of a variable that chooses the launcher.
 SCHEDULERS = frozenset(
     (
         "slurm",

@@ -1,4 +1,4 @@
-"""Where the suite's sources, the schema of its records and executables that came with the package are."""
+"""Finds the suite's sources, the schema of its records, and the executables in the package."""
 
 from functools import lru_cache
 from importlib import metadata
@@ -18,8 +18,8 @@ def suite_folder() -> Path:
 
 @lru_cache
 def packaged_programs() -> Path | None:
-    """The folder of the programs that came with the package, which choose the MPI's binary interface when they start
-    (imb.mpi.prebuilt); None where the package has none."""
+    """The folder of the package's programs, or None if the package has none. They choose the MPI's binary interface when they start
+    (imb.mpi.prebuilt)."""
     try:
         files = metadata.files("openimb") or []
     except metadata.PackageNotFoundError:

@@ -16,7 +16,7 @@ _BINARY = (("G", 30), ("M", 20), ("K", 10))
 
 
 def size(count: float | None) -> str:
-    """`0 bytes`, `64 bytes`, `4 KiB`; exact lengths that are no multiple stay bytes."""
+    """`0 bytes`, `64 bytes`, `4 KiB`; always exact: a length that is not a multiple of 1024 stays in bytes."""
     if count is None:
         return "no size"
     n = int(count)
@@ -27,7 +27,7 @@ def size(count: float | None) -> str:
 
 
 def short_size(count: float) -> str:
-    """`4K` is 4096 bytes; lengths that are no multiple of 1024 stay bytes."""
+    """`4K` for 4096 bytes; a length that is not a multiple of 1024 stays in bytes."""
     n = int(count)
     for prefix, power in _BINARY:
         if n and n % (1 << power) == 0:
@@ -36,7 +36,7 @@ def short_size(count: float) -> str:
 
 
 def amount(count: float) -> str:
-    """A sum of bytes: `640 bytes`, `2.0 kB`, `31.4 MB`, of powers of 1000."""
+    """A sum of bytes with decimal prefixes: `640 bytes`, `2.0 kB`, `31.4 MB`."""
     for unit, power in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= power:
             return f"{count / power:.1f} {unit}"
@@ -44,7 +44,7 @@ def amount(count: float) -> str:
 
 
 def rounded_size(count: float) -> str:
-    """A size of memory or of a file: `640 bytes`, `63.9 MiB`, `1 GiB`, of powers of 1024."""
+    """A size of memory or of a file with binary prefixes, rounded: `640 bytes`, `63.9 MiB`, `1 GiB`."""
     for prefix, power in _BINARY:
         if count >= 1 << power:
             value = count / (1 << power)
@@ -53,21 +53,21 @@ def rounded_size(count: float) -> str:
 
 
 def sizes(lengths: Sequence[int | None]) -> str:
-    """All of them, or how many where they are more than three."""
+    """A list of up to three sizes, or the number of sizes with the first and the last."""
     if len(lengths) > 3:
         return f"{len(lengths)} message sizes from {size(lengths[0])} to {size(lengths[-1])}"
     return ", ".join(map(size, lengths))
 
 
 def decimal(value: float) -> str:
-    """A figure of a table: two decimals, below 0.1 three significant digits, so that a small value is not 0.00; above 10^12
+    """A value in a table: two decimals; below 0.1 three significant digits, so that a small value is not shown as 0.00; from 10^12
     three digits and an exponent."""
     large = abs(value)
     return f"{value:.2f}" if value == 0 or 0.1 <= large < 1e12 else f"{value:.3g}"
 
 
 def percent_text(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
-    """`36 %`, `0.25 %`, `1,240 %`: three digits, or so many decimals. `signed`: `+36 %`."""
+    """`36 %`, `0.25 %`, `1,240 %`: three digits, or `decimals` decimals if given. `signed`: `+36 %`."""
     sign = "+" if signed else ""
     if decimals is None and abs(share) < 9.995:
         return f"{100 * share:{sign}.3g} %"
@@ -75,19 +75,19 @@ def percent_text(share: float, decimals: int | None = None, *, signed: bool = Fa
 
 
 def signed_percent(share: float) -> str:
-    """`+12.3 %`; ten times as much and more as a multiple: `x11`; `-` for NaN."""
+    """`+12.3 %`; a multiple such as `x11` if the value is at least ten times as large; `-` for NaN."""
     if share != share:
         return "-"
     return percent_text(share, 1, signed=True) if share < 9.995 else f"x{1 + share:.0f}"
 
 
 def change_digits(ratio: float) -> str:
-    """A ratio as a change in percent: `+52.0`; nothing beyond a factor of two, where the ratio is clearer."""
+    """A ratio as a change in percent, `+52.0`; empty beyond a factor of two, as the ratio itself is clearer then."""
     return f"{100 * (ratio - 1):+.1f}" if 0.5 <= ratio <= 2 else ""
 
 
 def parse_percent(percentage: str) -> float | None:
-    """0.05 from `5%` or `5`; None if this is no number."""
+    """0.05 for `5%` or `5`; None if the text is not a number."""
     try:
         return float(percentage.strip().removesuffix("%")) / 100
     except ValueError:
@@ -99,11 +99,11 @@ def percent_digits(share: float) -> str:
     return f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:,.0f}"
 
 
-MOST_SPREAD = 10.0  # a share; a larger spread only shows that nothing is known
+MOST_SPREAD = 10.0  # a share; a larger spread contains no information
 
 
 def spread_percent(share: float) -> str:
-    """A spread, which may be small: `0.42 %`, `4.2 %` or `42 %`; `above 1,000 %` from MOST_SPREAD on."""
+    """A spread as text: `0.42 %`, `4.2 %`, `42 %`, or `above 1,000 %` (MOST_SPREAD)."""
     if share > MOST_SPREAD:
         return f"above {percent_text(MOST_SPREAD)}"
     return percent_text(share, 2 if share < 0.01 else 1 if share < 0.1 else 0)
@@ -126,30 +126,30 @@ NOT_KNOWN = "n/a"
 
 
 def known_width(share: float | None) -> TypeGuard[float]:
-    """Whether half of an interval is a figure: one of more than the value itself shows that nothing is known."""
+    """Whether the half width of an interval (a share of the value) is usable: one above 1 says that the value is unknown."""
     return share is not None and share <= 1
 
 
 def unit_of(metric: str) -> tuple[str, float]:
-    """What a metric is shown in, and the factor from seconds, bytes per second, ... to it; MB are 10^6 bytes."""
+    """The unit in which a metric is shown, and the factor from its base unit (seconds, bytes per second, ...); 1 MB is 10^6 bytes."""
     units = {"bandwidth": ("MB/s", 1e-6), "messages": ("messages/s", 1.0), "overlap": ("%", 1.0)}
     return units.get(metric, ("µs", 1e6))
 
 
 def megabytes(per_second: float) -> str:
-    """Bytes per second as MB/s or GB/s of 10^6 and 10^9 bytes."""
+    """A rate in bytes per second as MB/s (10^6 bytes) or GB/s (10^9 bytes)."""
     if per_second >= 1e9:
         return f"{per_second / 1e9:.2f} GB/s"
     return f"{per_second / 1e6:.1f} MB/s" if per_second >= 1e6 else f"{decimal(per_second / 1e6)} MB/s"
 
 
 def abridge(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """`a, b, …`."""
+    """The first `most` names, with `…` if there are more: `a, b, …`."""
     return separator.join([*names[:most], *(["…"] if len(names) > most else [])])
 
 
 def list_first(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
-    """`a, b, c and 4 more`."""
+    """The first `most` names and the number of others: `a, b, c and 4 more`."""
     rest = len(names) - most
     return separator.join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 

@@ -91,7 +91,7 @@ def _flux(variables: Mapping[str, str]) -> Allocation:
 
 @lru_cache
 def _flux_resources(instance: str) -> tuple[int, int]:
-    """Nodes and cores of the instance; 0 where it does not answer."""
+    """Nodes and cores of the instance; 0 if it does not answer."""
     status, output = output_of(["flux", "resource", "list", "-s", "up", "-no", "{nnodes} {ncores}"])
     match = re.fullmatch(r"\s*(\d+) (\d+)\s*", output) if status == 0 else None
     return (int(match[1]), int(match[2])) if match else (0, 0)
@@ -138,7 +138,7 @@ def _words_of(file: str | None) -> list[str]:
 
 
 def _text_of(file: str | None) -> str:
-    """The text of a file of hosts; empty where it cannot be read."""
+    """The text of a file of hosts; empty if it cannot be read."""
     with suppress(OSError):
         return Path(file).read_text(errors="replace") if file else ""
     return ""

@@ -59,7 +59,7 @@ def build_folder(key: str) -> Path:
 
 
 def programs(key: str) -> Path | None:
-    """The folder with the executables of a build; None where it is not there."""
+    """The folder with the executables of a build, or None if it is not there."""
     folder = build_folder(key) if builds.has_built() else None
     return folder if folder and folder.is_dir() else None
 
@@ -76,7 +76,7 @@ def has_programs(folder: Path, components: Collection[str]) -> bool:
 
 def place_of(mpi: Installation, compiler: str | None = None) -> Path:
     """The folder where the programs for an MPI are, or will be: what was built for it, else what came with the package; with
-    a compiler, only what is built. Raises ImbError where there is none and none can be built."""
+    a compiler, only what is built. Raises ImbError if there is none and none can be built."""
     packaged = None if compiler else prebuilt.programs_for(mpi)
     if packaged and not (mpi.wrapper and builds.has_built()):  # build_key starts two processes
         return packaged
@@ -220,7 +220,7 @@ def _installed(name: str) -> str | None:
 
 
 def tool(name: str) -> str:
-    """The path of a program on the PATH or beside this Python. Raises ImbError where there is none."""
+    """The path of a program on the PATH or beside this Python. Raises ImbError if there is none."""
     path = _installed(name)
     if path is None:
         raise ImbError(f"no {name}; install it, or `pip install {name}`")

@@ -36,7 +36,7 @@ def wrapper_in(prefix: Path) -> Path | None:
 
 
 def launcher_of(wrapper: Path) -> Path:
-    """The launcher beside a wrapper; mpicxx.mpich has mpiexec.mpich, smpicxx smpirun. Raises LookupError where there is
+    """The launcher beside a wrapper; mpicxx.mpich has mpiexec.mpich, smpicxx smpirun. Raises LookupError if there is
     none."""
     suffix = wrapper.name.partition(".")[2]
     names = [f"{name}.{suffix}" for name in LAUNCHERS] if suffix else []

@@ -32,7 +32,7 @@ _CHECK_SECONDS = 20.0  # time limit of a check; it takes one second
 
 
 class Check(msgspec.Struct, frozen=True):
-    """`advice`: what to do; empty where there is nothing to do."""
+    """`advice`: what to do; empty if there is nothing to do."""
 
     level: Level
     what: str

@@ -58,7 +58,7 @@ def open_filtered(paths: Sequence[Path], values: Collection[str], mask: str) -> 
 
 
 def _send_values(masker: subprocess.Popen[bytes], values: Collection[str], mask: str) -> None:
-    """Returns when the masker is ready, so that its start does not disturb the launch. Raises ImbError where it does not start."""
+    """Returns when the masker is ready, so that its start does not disturb the launch. Raises ImbError if it does not start."""
     assert masker.stdin and masker.stdout
     with masker.stdin as to, masker.stdout as ready:
         with contextlib.suppress(BrokenPipeError):  # it has ended: it will not be ready

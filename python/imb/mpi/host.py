@@ -1,4 +1,4 @@
-"""What the system shows of this host; None where it does not, as in a container without /proc."""
+"""What the system shows of this host, or None if it does not, as in a container without /proc."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 
 
 def answer_of(question: Callable[[], Answer]) -> Answer | None:
-    """What this function of psutil or of the system returns; None where the system does not show it, or in another form."""
+    """What this function of psutil or of the system returns, or None if the system does not show it, or in another form."""
     try:
         return question()
     except (OSError, psutil.Error, NotImplementedError, ValueError, LookupError):
@@ -25,7 +25,7 @@ def physical_cores() -> int | None:
 
 
 def allowed_cpus() -> set[int] | None:
-    """The CPUs that this process may run on; None where the system does not show them, as macOS."""
+    """The CPUs that this process may run on, or None if the system does not show them, as macOS."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
 
 

@@ -126,7 +126,7 @@ class _Lscpu(msgspec.Struct):
 
 
 def lscpu(text: str) -> dict[str, str]:
-    """Field -> value of `lscpu -J`, whose newer versions nest; empty where it is none."""
+    """Field -> value of `lscpu -J`, whose newer versions nest; empty if it is none."""
     try:
         fields = msgspec.json.decode(text, type=_Lscpu).lscpu
     except UNDECODABLE:
@@ -139,7 +139,7 @@ def lscpu(text: str) -> dict[str, str]:
 
 
 def governors() -> list[str] | None:
-    """Frequency governors in force, each once; None where the kernel shows none, as in most virtual machines."""
+    """Frequency governors in force, each once, or None if the kernel shows none, as in most virtual machines."""
     files = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
     return sorted({governor for file in files if (governor := text_of(file))}) or None
 

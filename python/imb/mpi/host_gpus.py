@@ -25,7 +25,7 @@ def gpus_of_host() -> list[Gpu]:
 
 
 def _gpu(folder: Path) -> Gpu | None:
-    """The GPU that this PCI device is; None where it is none."""
+    """The GPU that this PCI device is, or None if it is none."""
     vendor = VENDORS.get(text_of(folder / "vendor") or "")
     kind = (text_of(folder / "class") or "")[:6]
     if vendor is None or not (kind in _CLASSES or (kind == _ACCELERATOR and vendor == "AMD")):
@@ -63,7 +63,7 @@ def _card(folder: Path) -> Path:
 
 
 def _driver(folder: Path) -> str | None:
-    """`nvidia 570.86.10`; None where no driver is bound to it."""
+    """`nvidia 570.86.10`, or None if no driver is bound to it."""
     try:
         name = (folder / "driver").readlink().name
     except OSError:
@@ -85,7 +85,7 @@ def _width(path: Path) -> int | None:
 
 
 def text_of(path: Path) -> str | None:
-    """The text of a file of the kernel, for JSON; None where it cannot be read."""
+    """The text of a file of the kernel, for JSON, or None if it cannot be read."""
     try:
         return readable_text(os.fsdecode(path.read_bytes())).strip()
     except OSError:

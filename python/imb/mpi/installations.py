@@ -49,7 +49,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         return mpis.mpi_of(self.flavor, self.version, os.environ)
 
     def ask(self, program: str, *arguments: str) -> str | None:
-        """What a program of this MPI prints (`mpiexec`: its launcher); None where it has none, beside its wrapper or its launcher."""
+        """What a program of this MPI prints (`mpiexec`: its launcher), or None if it has none, beside its wrapper or its launcher."""
         if program == "mpiexec":
             return output_of([self.launcher, *arguments], self.env)[1]
         folders = [Path(place).parent for place in (self.place, self.launcher) if place]
@@ -86,7 +86,7 @@ def _launched_by(launcher: str) -> tuple[mpis.MpiLibrary, str]:
 
 
 def mpi_of(wrapper: Path) -> Installation:
-    """The MPI of a C++ wrapper. Raises ImbError where its launcher is missing."""
+    """The MPI of a C++ wrapper. Raises ImbError if its launcher is missing."""
     wrapper = compiler_wrappers.follow_links(wrapper)
     if version := _cray_version(wrapper):
         return _cray_installation(wrapper, version)
@@ -106,7 +106,7 @@ def _cray_version(wrapper: Path) -> str | None:
 
 
 def _cray_installation(wrapper: Path, version: str) -> Installation:
-    """It has no launcher of its own: the system's starts it. Raises ImbError where there is none."""
+    """It has no launcher of its own: the system's starts it. Raises ImbError if there is none."""
     candidates = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
     launcher = next((str(path) for path in candidates if os.access(path, os.X_OK)), None)
     launcher = launcher or next(filter(None, map(shutil.which, ("srun", *compiler_wrappers.LAUNCHERS))), None)
@@ -236,7 +236,7 @@ def linked_mpis(programs: Path) -> LinkedWith:
 def find_for(choice: str | None, programs: Path) -> Installation:
     """`find`, for programs that are built: where nothing is chosen, or a name that several MPIs have, the MPI that they are linked with.
 
-    Raises ImbError where there is none, and where the chosen one cannot launch them.
+    Raises ImbError if there is none, and if the chosen one cannot launch them.
     """
     fitting, library = linked_mpis(programs)
     chosen = choice or os.environ.get("IMB_MPI")
@@ -280,7 +280,7 @@ def is_name(choice: str) -> bool:
 
 
 def find_again(mpi: Installation) -> Installation:
-    """What is in the place of this MPI now. Raises ImbError where there is none any more."""
+    """What is in the place of this MPI now. Raises ImbError if there is none any more."""
     if not os.access(mpi.place, os.X_OK):
         raise ImbError(f"no {mpi.place}; load the module of {mpi.version}")
     return mpi_of(Path(mpi.wrapper)) if mpi.wrapper else _installation("", Path(mpi.launcher))
@@ -289,7 +289,7 @@ def find_again(mpi: Installation) -> Installation:
 def find(choice: str | None) -> Installation:
     """The MPI of this name (openmpi, impi, ...), prefix or wrapper; None: $IMB_MPI, else the first that there is.
 
-    Raises ImbError where there is none.
+    Raises ImbError if there is none.
     """
     choice = choice or os.environ.get("IMB_MPI") or None
     if choice and Path(choice).is_dir():

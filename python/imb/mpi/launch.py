@@ -65,7 +65,7 @@ def run(
     `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
     times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `grace`
     (GRACE) more. Once it `is_over`, it has `linger` (LINGER) seconds instead, and at most `at_most` seconds in all. Ctrl-C does the
-    same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError where the
+    same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError if the
     command cannot be started.
     """
     grace = GRACE if grace is None else grace

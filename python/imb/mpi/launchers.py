@@ -50,7 +50,7 @@ class Mpiexec:
     """The launcher of an MPI."""
 
     def __init__(self, mpi: Installation) -> None:
-        """Raises ImbError where the MPI has none that is supported."""
+        """Raises ImbError if the MPI has none that is supported."""
         if not mpi.known.has_launcher:
             titles = ", ".join(known.title for known in WITH_LAUNCHER)
             raise ImbError(
@@ -115,7 +115,7 @@ class Srun:
 def launch_command(mpi: Installation, intent: Intent, program: Sequence[str], host: Host) -> Command:
     """The command that launches `program` as intended. Values that may be secret are in the command's environment only.
 
-    Raises ImbError where the launcher does not support what is requested.
+    Raises ImbError if the launcher does not support what is requested.
     """
     if intent.cpus and intent.bind:
         raise ImbError("--cpus and --bind cannot be combined; --cpus pins each rank to one CPU")

@@ -40,7 +40,7 @@ class Moment(NamedTuple):
 
 
 def moment(proc: Path = _PROC) -> Moment | None:
-    """Now; None where the system has no /proc/stat."""
+    """Now, or None if the system has no /proc/stat."""
     try:
         text = (proc / "stat").read_text()
         # user nice system idle iowait irq softirq steal
@@ -61,7 +61,7 @@ def moment(proc: Path = _PROC) -> Moment | None:
 
 
 def load_between(before: Moment | None, after: Moment | None) -> Load | None:
-    """The load between two moments; None where they are not known, or too close for the counters."""
+    """The load between two moments, or None if they are not known, or too close for the counters."""
     if before is None or after is None or after.at - before.at < _LEAST:
         return None
     seconds = after.at - before.at

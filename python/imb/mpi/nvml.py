@@ -87,7 +87,7 @@ class _Asking:
         self.error: Exception | None = None  # of the last call
 
     def ask(self, call: Callable[[], Any]) -> Any:
-        """The answer; None where this GPU, driver or package does not have it."""
+        """The answer, or None if this GPU, driver or package does not have it."""
         self.error = None
         try:
             return call()
@@ -140,7 +140,7 @@ class _Asking:
         )
 
     def nvlinks(self, handle: Any) -> dict[str, Any]:
-        """Fields of a Gpu; none where NVML does not have them."""
+        """Fields of a Gpu; none if NVML does not have them."""
         nvml, active, down = self.nvml, [], 0
         for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _FIRST_NVLINKS)):
             state = self.ask(partial(nvml.nvmlDeviceGetNvLinkState, handle, link))

@@ -64,7 +64,7 @@ def _adopt(more: int) -> None:
 
 def bind_to_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]:
     """The command, found on `path`, which gets SIGTERM when this process ends. The time of day at which it begins is written
-    to `pipe`, on Linux. Raises ImbError where there is no such program."""
+    to `pipe`, on Linux. Raises ImbError if there is no such program."""
     program = shutil.which(words[0], path=path)
     if program is None:
         raise ImbError(f"cannot start {words[0]}: no such program; check the PATH")

@@ -56,7 +56,7 @@ def _is_of(mpi: Installation, folder: Path) -> bool:
 
 
 def interface_of(mpi: Installation) -> BinaryInterface | None:
-    """What the programs choose under this MPI's launcher; None where nothing fits."""
+    """What the programs choose under this MPI's launcher, or None if nothing fits."""
     own_interface = mpi.known.interface
     interfaces = (own_interface, STANDARD_INTERFACE) if own_interface else ()
     return next((interface for interface in interfaces if library_with(mpi, interface)), None)

@@ -179,7 +179,7 @@ def _pieces(line: bytes, number: int, tags: Sequence[_Tag]) -> Iterator[tuple[in
 
 
 def _join(line: bytes, tag: _Tag | None) -> tuple[int, int] | None:
-    """Where the first line ends that another one follows without a line feed, and where the other one begins after its tag."""
+    """Where the first line ends that another one follows without a line feed, and if the other one begins after its tag."""
     places = [match.span() for match in tag.pattern.finditer(line, 1)] if tag and tag.distinct else []
     places += [(match.start(), match.start()) for match in _ANCHOR.finditer(line, 1)]
     if _HEADING.match(line.lstrip()) and (row := _text_after_columns(line.lstrip())):
@@ -238,7 +238,7 @@ def _is_cut(fronts: Sequence[_Tag], line: bytes, number: int, start: int) -> boo
 
 
 def _text_after_columns(heading: bytes) -> bytes:
-    """The text after the last name of a column, blanks included; empty where there is none, or fewer than two names."""
+    """The text after the last name of a column, blanks included; empty if there is none, or fewer than two names."""
     at = names = 0
     while match := _COLUMN.match(heading, at):
         at, names = match.end(), names + 1
@@ -273,7 +273,7 @@ def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) ->
 
 
 def _back(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:
-    """The tag of this text after a line; empty where the text may be a figure."""
+    """The tag of this text after a line; empty if the text may be a figure."""
     core = back.strip()
     for at in _numbers(core):
         pattern = re.compile(

@@ -39,7 +39,7 @@ def unsupported_component(events: Sequence[LogEvent]) -> str | None:
 
 
 def last_of(launch: LoggedLaunch) -> str:
-    """`Allreduce, 8 bytes`: the last row of a launch; empty where it has none."""
+    """`Allreduce, 8 bytes`: the last row of a launch; empty if it has none."""
     item = launch.items[-1] if launch.items else None
     if item is None:
         return ""

@@ -127,7 +127,7 @@ def _drift_of(match: re.Match[str]) -> float:
 
 
 def header_of(row: bytes) -> Header | None:
-    """The columns that a line names; None where it is no header."""
+    """The columns that a line names, or None if it is no header."""
     text = row.decode("utf-8", "replace")
     first = text.find("#bytes") if "#bytes" in text else text.find(MARK.decode())
     if (group := re.search(r"\bGroup\s+$", text[:first])) is not None:
@@ -152,7 +152,7 @@ def further_columns(line: bytes, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | None:
-    """The cells of a line, in the units of the table; None where it is no row of these columns."""
+    """The cells of a line, in the units of the table, or None if it is no row of these columns."""
     tokens = words.split()
     if len(tokens) != len(columns):
         if len(words) != CELL * len(columns):

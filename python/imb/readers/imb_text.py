@@ -119,7 +119,7 @@ class _Reader:
         self.log.problems.append(Problem(self.log.name, line, text))
 
     def header(self, row: bytes) -> Header | None:
-        """The columns that a header row names; None where the line only mentions #repetitions."""
+        """The columns that a header row names, or None if the line only mentions #repetitions."""
         if row not in self.headers:
             if len(self.headers) > 1000:
                 self.headers.clear()

@@ -26,7 +26,7 @@ _COLUMNS = {"usec": "t", "Mb/s": "mbytes/sec", "group": "group", "+-%": "+-", "d
 
 
 class LabeledRow(NamedTuple):
-    """The cells of a line in the units of the table. `unit`: bytes of a megabyte; None where the row is not decisive."""
+    """The cells of a line in the units of the table. `unit`: bytes of a megabyte, or None if the row is not decisive."""
 
     columns: tuple[str, ...]
     values: list[float | int | None]
@@ -73,14 +73,14 @@ class RowsAt(NamedTuple):
 
 
 def _line_at(text: bytes, at: int) -> tuple[str, int]:
-    """The line that begins at byte `at`, without blanks around it, and where the next one begins."""
+    """The line that begins at byte `at`, without blanks around it, and if the next one begins."""
     stop = text.find(b"\n", at)
     stop = len(text) if stop < 0 else stop
     return text[at:stop].decode("utf-8", "replace").strip(), stop + 1
 
 
 def head_at(text: bytes, mark: int) -> tuple[int, int]:
-    """Where the title that holds `mark` begins, and where its rows begin."""
+    """Where the title that holds `mark` begins, and if its rows begin."""
     title_at = text.rfind(b"\n", 0, mark) + 1
     _, rows_at = _line_at(text, title_at)
     while rows_at < len(text):

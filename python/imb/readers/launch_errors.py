@@ -29,7 +29,7 @@ _CONSEQUENCE = re.compile(
 
 
 def reason(errors: bytes, output: bytes = b"") -> str | None:
-    """The most informative line of standard error, at most LONGEST characters, cleaned; None where there is none.
+    """The most informative line of standard error, at most LONGEST characters, cleaned, or None if there is none.
 
     `output`, which has the tables, is searched only for messages of UCX, which writes there by default, and for the signal
     that ended a rank.

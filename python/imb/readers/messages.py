@@ -71,6 +71,6 @@ class FailureMessages:
         return states
 
     def reason(self) -> str | None:
-        """Why the launch failed; None where nothing states that it did. Forgets the lines."""
+        """Why the launch failed, or None if nothing states that it did. Forgets the lines."""
         lines, self.lines = self.lines, []
         return reason("\n".join(lines).encode()) if lines else None

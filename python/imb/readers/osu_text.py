@@ -144,7 +144,7 @@ class _Reader:
         self.log.problems.append(Problem(self.log.name, line, message))
 
     def take(self, line: str, line_start: int, line_number: int, *, torn: bool) -> bool:
-        """Reads a line of OSU's benchmarks; False where it is none."""
+        """Reads a line of OSU's benchmarks; False if it is none."""
         if line[0] == "#" and _LIKE_ROW.search(line):
             self.problem(line_number, f"a row after other text: {line[:60]!r}; skipped")
         if line[0] == "#" and (match := _TITLE.match(line)):
@@ -321,7 +321,7 @@ def _program_at(command: Sequence[str], benchmark: str) -> int:
 
 
 def processes_of(command: Sequence[str], benchmark: str) -> int | None:
-    """The number of processes that the arguments of a launcher ask for; None where they state none."""
+    """The number of processes that the arguments of a launcher ask for, or None if they state none."""
     words = " ".join(command[: _program_at(command, benchmark)] if ":" not in command else command)
     if counts := _RANKS.findall(words):
         return sum(map(int, counts))
@@ -374,7 +374,7 @@ def _is_sentence(line: str) -> bool:
 
 
 def _full_rows(unfit: Sequence[UnreadRow], columns: tuple[str, ...]) -> list[Any]:
-    """The rows of option -f under a heading without its columns; empty where a row is something else."""
+    """The rows of option -f under a heading without its columns; empty if a row is something else."""
     if columns[-1:] != ("t_avg",):
         return []
     rows = [_row(each.text, (*columns, *_FULL)) for each in unfit]

@@ -32,7 +32,7 @@ class LogEvent(NamedTuple):
 
 
 class Preamble(NamedTuple):
-    """What was found above a table; `head_at`: where its title begins, None where it has none. `more`: lines of other text
+    """What was found above a table; `head_at`: where its title begins, or None if it has none. `more`: lines of other text
     beyond those in `events`."""
 
     head: Head
@@ -147,7 +147,7 @@ def starts_something(text: str) -> bool:
 
 
 def _command(line: str) -> str | None:
-    """The launch of an MPI program that a line shows; None where it shows none."""
+    """The launch of an MPI program that a line shows, or None if it shows none."""
     if not (match := _COMMAND.match(line)) or is_about_launcher(match[1]):
         return None
     return match[1].rstrip("`* ")
@@ -353,7 +353,7 @@ def _read(text: bytes) -> Preamble:
 
 
 def _front_matter(lines: list[bytes]) -> int:
-    """The number of lines of the front matter of a page: YAML between two lines `---`; 0 where there is none."""
+    """The number of lines of the front matter of a page: YAML between two lines `---`; 0 if there is none."""
     if lines[0].strip() != b"---":
         return 0
     for at, line in enumerate(lines[1:_LONGEST_BOX], 1):

@@ -78,13 +78,13 @@ class Stretch(msgspec.Struct, gc=False):
     in_flight: dict[int, int] | None = None
 
     def rows(self, last: int | None = None) -> Iterator[tuple[float | int | None, ...]]:
-        """The rows, or the `last` of them, as numbers; None where there is no finite one."""
+        """The rows, or the `last` of them, as numbers, or None if there is no finite one."""
         start = 0 if last is None else max(0, self.count - last)
         for row in zip(*(array[start:].tolist() for array in self.arrays), strict=True):
             yield tuple(None if value != value else value for value in row)
 
     def lengths(self) -> set[int | None]:
-        """The lengths of messages; one that is None where the table has no such column."""
+        """The lengths of messages; one that is None if the table has no such column."""
         return set(self.arrays[self.columns.index("bytes")].tolist()) if "bytes" in self.columns else {None}
 
     @property
@@ -148,7 +148,7 @@ class Log(msgspec.Struct):
 
 
 def number(token: str, column: str) -> float | int | None:
-    """A cell as a number; None where it is no finite one, or a time below 0. Raises ValueError where it is none at all."""
+    """A cell as a number, or None if it is no finite one, or a time below 0. Raises ValueError if it is none at all."""
     if column in WHOLE:
         whole = int(token)
         if not 0 <= whole < 2**63:
@@ -172,7 +172,7 @@ def arrays_of(columns: Sequence[str], rows: Iterable[Sequence[float | int | None
 
 
 def megabyte_of(bytes_per_second: float, printed: float) -> float | None:
-    """The one of MEGABYTES with which this rate is printed so; None where none is."""
+    """The one of MEGABYTES with which this rate is printed so, or None if none is."""
     return next((unit for unit in MEGABYTES if abs(bytes_per_second / unit / printed - 1) < 0.01), None)
 
 
@@ -192,7 +192,7 @@ def no_time(row: str) -> str:
 def figures(
     columns: Sequence[str], arrays: Sequence[Array], bytes_per_megabyte: float | Array
 ) -> dict[str, Array]:
-    """Columns of a table as fields of Result, in the units of records: seconds, bytes per second, shares; NaN where there is
+    """Columns of a table as fields of Result, in the units of records: seconds, bytes per second, shares; NaN if there is
     no number. `arrays` as printed, shape (rows,) each; `bytes_per_megabyte` is one number or one per row. The only place
     with units and with tables whose columns mean something else."""
     by_field: dict[str, Array] = {}

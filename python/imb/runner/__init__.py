@@ -1,1 +1,1 @@
-"""The plan of a session and its execution: campaigns, interleaving, setup and teardown, submission."""
+"""Plans sessions and executes them: campaigns, interleaving, setup and teardown, submission."""

@@ -1,4 +1,5 @@
-"""A campaign as its file or a command line defines it, read and examined. Pure, except `read_campaign`. imb.runner.planning plans the launches."""
+"""Reads and validates the definition of a campaign, from a file or a command line. Pure, except `read_campaign`. imb.runner.planning plans
+the launches."""
 
 from __future__ import annotations
 
@@ -24,17 +25,17 @@ from imb.runner import passes, selection
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-MOST_SEGMENTS = 1000  # of the suite's -turns
-USUAL_SEGMENTS = 100  # of imb ab, unless it is given --segments
+MOST_SEGMENTS = 1000  # limit of the suite's -turns
+USUAL_SEGMENTS = 100  # default of imb ab --segments
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=1e-5, le=1)]
-Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=0.1, le=1e7)]  # as the suite takes it
+Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=0.1, le=1e7)]  # seconds, within the suite's limits
 Value: TypeAlias = str | int | float
-Words: TypeAlias = str | list[str]  # a string is divided as a shell does
+Words: TypeAlias = str | list[str]  # a string is divided into words as a shell does
 _NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
 
 
 class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a variant. What is None or empty is as in `imb run` by default."""
+    """The settings of a variant. A setting that is None or empty has the default of `imb run`."""
 
     mpi: str | None = None
     compiler: str | None = None
@@ -57,8 +58,9 @@ class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file. `variants` are given one by one, or are all combinations of the values of `axes`. With `until_decided`,
-    `launches` is the most, and variants are judged against the first one; `relevant` and `metric` as in `imb compare`."""
+    """The content of a campaign file. Its variants are `variants`, or all combinations of the values of `axes`. With `until_decided`,
+    `launches` is the largest number of rounds, and each variant is compared with the first one; `relevant` and `metric` have the
+    meaning of these options of `imb compare`."""
 
     benchmarks: list[str | list[str]]
     name: str = ""
@@ -87,7 +89,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read_campaign(path: Path) -> tuple[Campaign, str]:
-    """The campaign of a file, and a hash of the file. Raises ImbError that names the key that is wrong, OSError."""
+    """The campaign in a file, and a hash of the file. Raises OSError, or ImbError with the name of the wrong key."""
     data = path.read_bytes()
     try:
         text = data.decode()
@@ -97,7 +99,7 @@ def read_campaign(path: Path) -> tuple[Campaign, str]:
 
 
 def parse_campaign(text: str, path: Path) -> Campaign:
-    """The campaign of a file's text; relative paths in it are relative to the file. Raises ImbError."""
+    """The campaign in a file's text. Relative paths in it are relative to the file's folder. Raises ImbError."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -112,7 +114,7 @@ def parse_campaign(text: str, path: Path) -> Campaign:
 
 
 def _read_percentages(table: dict[str, Any], key: str = "") -> dict[str, Any]:
-    """The table with percentages such as "2%" as shares. Raises ImbError for other values of their keys."""
+    """The table with percentages such as "2%" converted to shares. Raises ImbError if such a key has another value."""
     shares: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, dict) and name != "env":
@@ -137,11 +139,11 @@ def _read_percentage(value: object, key: str) -> float:
 
 
 def _converted(data: object, kind: Any, key: str = "", *, strict: bool = True) -> Any:
-    """`data` as this type. Raises ImbError with msgspec's reason and the key as TOML writes it."""
+    """`data` converted to this type. Raises ImbError with msgspec's reason and the key in TOML's notation."""
     try:
         return msgspec.convert(data, kind, strict=strict)
     except msgspec.ValidationError as error:
-        # msgspec does not name the table in a table of tables
+        # In a table of tables, msgspec does not name the inner table.
         for name, value, value_kind in _keys(data, kind):
             _converted(value, value_kind, f"{key}.{name}" if key else name, strict=strict)
         reason, _, inner = str(error).partition(" - at `$")
@@ -163,7 +165,7 @@ def _fields(kind: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
 
 
 def _explained(reason: str, kind: Any, key: str) -> str:
-    """The message for what msgspec reports."""
+    """The message for a reason that msgspec reports."""
     if unknown := re.search(r"unknown field `(.*)`", reason):
         known = [field.encode_name for field in _fields(kind)]
         near = difflib.get_close_matches(unknown[1], known, 1)
@@ -190,7 +192,7 @@ _LIMITS = {">= ": "of at least ", "<= ": "of at most ", "> ": "above ", "< ": "b
 
 
 def _plain(reason: str) -> str:
-    """msgspec's types as words: `expected a whole number of at least 1`."""
+    """The reason with msgspec's types in plain English: `expected a whole number of at least 1`."""
     reason = reason.replace(" | null`", "`")
     reason = re.sub(
         r"`([\w |]+)`",
@@ -201,7 +203,7 @@ def _plain(reason: str) -> str:
 
 
 def examine_campaign(campaign: Campaign) -> None:
-    """Raises ImbError where settings contradict each other."""
+    """Raises ImbError if settings contradict each other."""
     from imb.model.observations import refuse_unknown_metric
 
     refuse_unknown_metric(campaign.metric)
@@ -242,7 +244,7 @@ def examine_campaign(campaign: Campaign) -> None:
 
 
 def _refuse_memory(campaign: Campaign, name: str, variant: VariantSettings) -> None:
-    """Raises ImbError where there is no such memory or GPU, IMB-IO is to be measured, or IMB's arguments have another one."""
+    """Raises ImbError if the memory or GPU does not exist, if IMB-IO is selected, or if IMB's arguments repeat the option."""
     gpus.refuse_twice(variant.memory, variant.gpu, imb_arguments(campaign, variant), f"variant {name}: ")
     if gpu_arguments(variant, f"variant {name}: "):
         for chosen in selections(campaign):
@@ -250,18 +252,18 @@ def _refuse_memory(campaign: Campaign, name: str, variant: VariantSettings) -> N
 
 
 def gpu_arguments(variant: VariantSettings, where: str = "") -> list[str]:
-    """The suite's -memory and -gpu. Raises ImbError."""
+    """The suite's arguments -memory and -gpu for a variant. Raises ImbError."""
     return gpus.arguments(variant.memory, variant.gpu, where)
 
 
 def examine_name(name: str) -> None:
-    """Raises ImbError where it cannot be part of a label."""
+    """Raises ImbError if the name cannot be part of a label."""
     if not _NAME.match(name):
         raise ImbError(f"{name!r} becomes part of a label: letters, digits and ._+=:- only")
 
 
 def _refuse_repeats(campaign: Campaign) -> None:
-    """Raises ImbError where no launch could be known to be outside the dominant state, or looks would count repeats."""
+    """Raises ImbError if imb could not tell which launches are outside the dominant state, or if looks would count repeats."""
     if campaign.until_decided:
         raise ImbError("repeats and until_decided cannot be combined; with until_decided, more rounds follow")
     for name, variant in variants(campaign).items():
@@ -272,7 +274,7 @@ def _refuse_repeats(campaign: Campaign) -> None:
 
 
 def _refuse_until_decided(campaign: Campaign) -> None:
-    """Raises ImbError where nothing could ever be decided."""
+    """Raises ImbError if the comparison could never be decided."""
     if campaign.launches is not None and campaign.launches < sequential_design.FIRST:
         raise ImbError(
             f"launches: {campaign.launches} is too few with until_decided, which looks first after"
@@ -283,7 +285,7 @@ def _refuse_until_decided(campaign: Campaign) -> None:
 
 
 def _refuse_segments(campaign: Campaign) -> None:
-    """Raises ImbError where launches cannot run at the same time."""
+    """Raises ImbError if launches cannot run at the same time."""
     hint = "with segments all variants run at the same time"
     if any("IO" in chosen for chosen in selections(campaign)):
         raise ImbError(f"{hint}, and IMB-IO's files are in one folder; leave segments out")
@@ -314,7 +316,7 @@ def interleaving_obstacle(campaign: Campaign) -> str | None:
 
 
 def _refuse_both_ways(campaign: Campaign) -> None:
-    """Raises ImbError where variants could not be judged against each other."""
+    """Raises ImbError if some variants are classic and others in passes, so that they cannot be compared."""
     classic = {name: is_classic(campaign, variant) for name, variant in variants(campaign).items()}
     if len({*classic.values()}) > 1:
         first = next(name for name, value in classic.items() if value)
@@ -324,7 +326,7 @@ def _refuse_both_ways(campaign: Campaign) -> None:
 
 
 def imb_arguments(campaign: Campaign, variant: VariantSettings) -> list[str]:
-    """IMB's arguments for a variant: those of the campaign, then its own. Raises ImbError."""
+    """IMB's arguments for a variant: first the campaign's, then the variant's. Raises ImbError."""
     return [*split_words(campaign.arguments), *split_words(variant.arguments)]
 
 
@@ -345,7 +347,7 @@ def classic_argument(campaign: Campaign) -> str | None:
 
 
 def sampling_of(campaign: Campaign, variant: VariantSettings) -> passes.Sampling:
-    """How the rows of a variant are measured: its own settings take precedence over those of the campaign."""
+    """How the rows of a variant are measured. Settings of the variant take precedence over settings of the campaign."""
     if variant.classic:
         return passes.Sampling(classic=True, precision=variant.precision, budget=variant.launch_budget)
     return passes.Sampling(
@@ -356,7 +358,7 @@ def sampling_of(campaign: Campaign, variant: VariantSettings) -> passes.Sampling
 
 
 def _anchored(campaign: Campaign, folder: Path) -> Campaign:
-    """The campaign with its relative paths as paths from this folder."""
+    """The campaign with paths made absolute; relative ones start from this folder."""
 
     def path(text: str) -> str:
         return str((folder / expand_path(Path(text))).absolute())
@@ -379,7 +381,7 @@ def _anchored(campaign: Campaign, folder: Path) -> Campaign:
 
 
 def variants(campaign: Campaign) -> dict[str, VariantSettings]:
-    """Variants by name, each with the settings that are common to all. Those of axes are named by their values: `gcc/2x4`."""
+    """Name -> variant, with the common settings included. A combination of axes is named after its values: `gcc/2x4`."""
     if campaign.variants:
         return {name: merge_settings(campaign.common, variant) for name, variant in campaign.variants.items()}
     named: dict[str, VariantSettings] = {}
@@ -392,8 +394,8 @@ def variants(campaign: Campaign) -> dict[str, VariantSettings]:
 
 
 def merge_settings(first: VariantSettings, then: VariantSettings) -> VariantSettings:
-    """Both sets of settings. Variables, arguments and commands add up, teardowns in reverse order. Of all others, and of launcher
-    options that set the same, those of `then` win."""
+    """Merges two sets of settings. Variables, arguments and commands of both are kept, with teardowns in reverse order. For every other
+    setting, and for launcher options that set the same thing, `then` overrides `first`."""
     settings = {
         field.name: getattr(then, field.name)
         for field in msgspec.structs.fields(then)
@@ -412,7 +414,7 @@ def merge_settings(first: VariantSettings, then: VariantSettings) -> VariantSett
 
 
 def split_words(words: Words) -> list[str]:
-    """Words; a string is divided as a shell does. Raises ImbError."""
+    """The words. A string is divided as a shell does. Raises ImbError if it cannot be divided."""
     try:
         return shlex.split(words) if isinstance(words, str) else list(words)
     except ValueError as error:
@@ -420,12 +422,12 @@ def split_words(words: Words) -> list[str]:
 
 
 def commands(words: Words) -> list[str]:
-    """Shell commands; a string is one command."""
+    """The shell commands. A string is one command."""
     return [words] if isinstance(words, str) else list(words)
 
 
 def selections(campaign: Campaign) -> list[dict[Component, list[str]]]:
-    """The benchmarks of each launch: all names together, or list by list."""
+    """The benchmarks of each launch: one launch for all names, or one for each list if there are lists."""
     names = campaign.benchmarks
     if all(isinstance(name, str) for name in names):
         return [selection.select([name for name in names if isinstance(name, str)], campaign.class_)]
@@ -446,8 +448,8 @@ _KEYS = {field.encode_name for field in msgspec.structs.fields(VariantSettings)}
 def parse_variant(text: str) -> VariantSettings:
     """A variant in one line: `UCX_TLS=tcp bind=core cpus=0,3 arguments='-off_cache -1' --mca btl self,tcp`.
 
-    Words NAME=VALUE are variables, except those whose NAME is one of _KEYS. From the first word that begins with -, all are
-    launcher arguments. Raises ImbError.
+    A word NAME=VALUE sets a variable, or a setting if NAME is in _KEYS. The first word that begins with - and all words after it
+    are launcher arguments. Raises ImbError.
     """
     words = split_words(text)
     first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))

@@ -1,4 +1,4 @@
-"""Carries out the plan of a session: its launches one after another or interleaved, each stored as it ends."""
+"""Executes the plan of a session: runs its launches one after another or interleaved, and stores each when it ends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from imb.store.store import SHORT, Archive, Content
 
 
 class _Started(NamedTuple):
-    """A running launch. `spool`: where it writes; `shown`: its command without secrets; `facts`: what is known of it so far."""
+    """A running launch. `spool`: the folder into which it writes; `shown`: its command without secrets; `facts`: its facts so far."""
 
     item: Item
     spool: Path
@@ -76,12 +76,12 @@ def execute(
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
     on_measured: Callable[[Item, Path], None] = lambda item, records: None,
 ) -> list[FinishedLaunch]:
-    """Launches these items, several of them interleaved, and stores what each left in the archive, also where it failed. Only for
-    the owner of the session's lock (imb.runner.lock).
+    """Launches these items, interleaved if there are several, and stores the output of each in the archive, even if it failed. The
+    caller must own the session's lock (imb.runner.lock).
 
-    `on_measured` gets the file of records of a complete launch, before it is stored, and before MPI has ended where the
-    launch is alone. `on_progress` gets the progress of the first of them; `on_problem` one line where a launch makes no
-    progress, or is ended because it stopped. Raises StartError, ImbError.
+    `on_measured` gets the file of records of a complete launch before it is stored; for a single launch, before MPI has ended.
+    `on_progress` gets the progress of the first launch. `on_problem` gets a line if a launch makes no progress or is killed because
+    it stopped. Raises StartError, ImbError.
     """
     began = time.monotonic()
     reported = set[int]()
@@ -103,7 +103,7 @@ def execute(
             )
         for item in items:
             _adopt(archive, plan, item)
-        refuse_missing_programs(plan, items)  # of all, before one leaves anything
+        refuse_missing_programs(plan, items)  # for all launches, before the first one writes anything
         started = [
             _start(archive, plan, item, conductor.words(side, plan.parts) if conductor else [])
             for side, item in enumerate(items)
@@ -115,7 +115,7 @@ def execute(
             _launch(plan, started[0], on_progress, on_problem, report_measured)
         else:
             _launch_interleaved(plan, started, conductor, on_progress, on_problem)
-        # Ranks that srun starts are not our children: their CPU time is not known here.
+        # Ranks that srun starts are not child processes of this one, so their CPU time is unknown.
         ours = all(intent_of(plan, item).launcher != "srun" for item in items)
         if ours and (during := load.load_between(before, load.moment())):
             for running in started:
@@ -127,7 +127,7 @@ def execute(
     interrupted = any(_ask_transports(plan, running) for running in started)
     results = [
         _store(archive, plan, running.item, running.facts, None if "note" in running.facts else seconds)
-        for running in started  # a launch that lingered does not predict the duration of others
+        for running in started  # the time of a launch that lingered does not predict the duration of others
     ]
     for item, result in zip(items, results, strict=True):  # as close to each other in time as possible
         _finish(archive, plan, item, result)
@@ -166,7 +166,7 @@ def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _S
 
 
 def _place_in_session(plan: Plan, item: Item) -> dict[str, Any]:
-    """The facts by which launches are paired and belong to a session."""
+    """The facts that assign a launch to a session and pair it with others."""
     place = {
         "kind": "launch",
         "session": plan.id,
@@ -178,7 +178,7 @@ def _place_in_session(plan: Plan, item: Item) -> dict[str, Any]:
 
 
 class _Stopped(KeyboardInterrupt):
-    """Ends a launch that stopped, as an interrupt does."""
+    """Raised in a launch that stopped, to end it like an interrupt."""
 
 
 def _launch(
@@ -188,7 +188,7 @@ def _launch(
     on_problem: Callable[[Item, str], None],
     on_complete: Callable[[_Started], None] = lambda running: None,
 ) -> None:
-    """Launches, and completes the facts. `on_complete`: all records are there, though MPI may take a second to end."""
+    """Runs a launch and completes its facts. `on_complete` is called when all records are written; MPI may take another second to end."""
     spool, facts, progress = running.spool, running.facts, running.progress
     intent = intent_of(plan, running.item)
     ranks = intent.ranks
@@ -253,9 +253,9 @@ def _launch(
     if stalled:
         outcome, facts["problem"] = "timed_out", stalled
     if outcome == "finished":
-        # A launcher of another MPI starts N programs of one rank each, which all end well.
+        # A launcher of another MPI starts N programs of one rank each, which all exit with status 0.
         separate = progress.ranks not in (None, ranks)
-        # The suite's exit status is 0 for rows beyond its limits; a session needs them measured.
+        # The suite also exits with status 0 if its limits excluded rows; a session needs these rows.
         incomplete = progress.end is None or bool(progress.end.exit_status)
         outcome = "failed" if status or separate or incomplete else "measured"
         if separate:
@@ -285,7 +285,7 @@ def _launch_interleaved(
     on_progress: Callable[[Progress, float], None],
     on_problem: Callable[[Item, str], None],
 ) -> None:
-    """`_launch` of several at the same time, each in a thread; Ctrl-C interrupts all of them."""
+    """Calls `_launch` for several launches at the same time, each in its thread. Ctrl-C interrupts all of them."""
     stop = threading.Event()
 
     def run(side: int, running: _Started) -> None:
@@ -315,7 +315,7 @@ def _launch_interleaved(
             wait(launched, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             interrupted = True
-        # Where one could not be started, what the others measure has no counterpart.
+        # If one launch could not be started, the results of the others have no counterpart.
         stop.set()
         while not all(future.done() for future in launched):
             with contextlib.suppress(KeyboardInterrupt):
@@ -323,14 +323,16 @@ def _launch_interleaved(
     for future in launched:
         future.result()
     if interrupted or any(running.facts["outcome"] == "interrupted" for running in started):
-        for running in started:  # a launch that has ended would have no partner when the others are repeated
+        for (
+            running
+        ) in started:  # the others will be repeated, so a launch that has ended would have no partner
             running.facts["outcome"] = "interrupted"
-            running.facts.setdefault("exit_status", None)  # of one that was not launched
+            running.facts.setdefault("exit_status", None)  # for a launch that was not started
 
 
 def _ask_transports(plan: Plan, running: _Started) -> bool:
-    """Records the transports that the MPI reports, where the launch ended by itself. Asked for after the launch, so that one that
-    fails or hangs does so once. Returns whether asking was interrupted."""
+    """Records the transports that the MPI reports, unless the launch was killed. A further launch asks for them, after the measuring one, so
+    that a failure or hang shows in the measuring one only. Returns whether the user interrupted it."""
     if (
         running.item.alone
         or running.facts["outcome"] not in ("measured", "failed")
@@ -346,10 +348,12 @@ _UNREAD = "what its launch left is stored without conditions"
 
 
 def settle(archive: Archive, plan: Plan) -> None:
-    """Writes the records of launches that are over and in the archive, but have no record of that: the disk was full, or the file is
-    damaged. Only for the owner of the session's lock."""
+    """Writes the missing or damaged NUMBER.json files of launches that are in the archive; the disk may have been full. The caller must own
+    the session's lock."""
     over, recorded = finished_launches(archive, plan), done_files(folder_of(archive, plan.id))
-    unsettled: dict[object, tuple[Item, object]] = {}  # by number; with the start, None: any
+    unsettled: dict[
+        object, tuple[Item, object]
+    ] = {}  # number -> launch and its start, or None to accept any start
     for item in plan.items:
         kept = spool_of(archive, plan, item) / "facts.json"
         if item.number not in over and (kept.exists() or item.number in recorded):
@@ -367,7 +371,7 @@ def settle(archive: Archive, plan: Plan) -> None:
 
 
 def _adopt(archive: Archive, plan: Plan, item: Item) -> None:
-    """Stores what a killed `imb run` left of this launch as a run; the launch is then repeated."""
+    """Stores the files that a killed `imb run` left of this launch as an interrupted run. The caller repeats the launch."""
     spool = spool_of(archive, plan, item)
     if (spool / "facts.json").exists():
         known = readable_json(spool / "facts.json", dict[str, Any], _UNREAD)
@@ -381,7 +385,7 @@ def _adopt(archive: Archive, plan: Plan, item: Item) -> None:
 def _store(
     archive: Archive, plan: Plan, item: Item, facts: dict[str, Any], wall: float | None = None
 ) -> FinishedLaunch:
-    """Makes a run of what a launch left."""
+    """Stores the files of a launch as a run of the archive."""
     spool = spool_of(archive, plan, item)
 
     def part(name: str) -> bytes | None:
@@ -399,8 +403,8 @@ def _store(
 
 
 def _labels(plan: Plan, item: Item, facts: dict[str, Any]) -> list[str]:
-    """The labels of a run. None for an interrupted launch of a campaign, which is repeated and counts once (others: see _finish), nor
-    for one that stopped, since part of it was measured without its partner."""
+    """The labels of a run. In a campaign, an interrupted launch gets no labels, since it is repeated and must count once (see _finish for
+    other sessions). Neither does a launch that stopped, since part of it was measured without its partner."""
     return [] if plan.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels
 
 
@@ -418,8 +422,8 @@ def _done(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> Fi
 
 
 def _finish(archive: Archive, plan: Plan, item: Item, over: FinishedLaunch) -> None:
-    """Records that this launch is over, unless it was interrupted. Then runs that it left when it was interrupted lose their labels, so
-    that it counts once."""
+    """Records that this launch is over, or remembers its run if it was interrupted. When it is over, its interrupted runs lose their labels,
+    so that it counts once. Removes its spool."""
     interrupted, runs = interrupted_file(archive, plan, item), interrupted_runs(archive, plan, item)
     if over.outcome == "interrupted":
         if not plan.campaign:

@@ -1,7 +1,7 @@
-"""What a command that launches is to its session: which launches follow, the verdict on them, and how it is shown.
+"""The interface between a command that launches and its session: which launches follow, the verdict, and how it is shown.
 
-An `Experiment` is one object for each session and process. `imb.experiments.session_loop` carries it out, `imb run --resume` makes it again from the
-plan, and `imb.registry` lists the classes by the command that plans their sessions."""
+There is one `Experiment` object per session and process. `imb.experiments.session_loop` executes it, `imb run --resume` creates it again
+from the plan, and `imb.registry` maps commands to their classes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from imb.store.store import Archive
 
 
 class NoSettings(msgspec.Struct, frozen=True):
-    """Of an experiment whose plan says everything."""
+    """The settings of an experiment that needs only its plan."""
 
 
 class Shows(NamedTuple):
-    """What is shown of launches beside the experiment's own result. `measured`: their commands, and a line for each that was measured;
-    `failures`: a line for each other one, and a warning of other processes; `tables`: the rows of the only launch of a session; `on_stdout`:
-    these lines are the result, else they go to standard error."""
+    """Which lines about launches are shown in addition to the experiment's result. `measured`: the commands, and a line for each measured launch;
+    `failures`: a line for each other launch, and a warning if other processes were active; `tables`: the rows, if the session has a
+    single launch; `on_stdout`: whether these lines are the result and go to standard output instead of standard error."""
 
     measured: bool = True
     failures: bool = True
@@ -31,15 +31,17 @@ class Shows(NamedTuple):
 
 
 class Next(NamedTuple):
-    """What follows. `plan`: with more launches at its end, or with other settings; `stop`: why no more are launched."""
+    """How a session continues. `plan`: the plan with more launches at its end or with other settings, or None if it stays; `stop`: why no more
+    launches follow, or None if some do."""
 
     plan: Plan | None = None
     stop: str | None = None
 
 
 class SessionEnd(NamedTuple):
-    """A session after its launches. `left_out`: launches whose variant could not be set up or started; `stopped`: why no more were launched, if
-    the session stops when decided; `plan`: with the launches that followed; `usage_errors`: the suite refused the arguments of all launches."""
+    """A session after its launches. `over`: the launches that ended; `left_out`: the number of launches whose variant could not be set up or
+    started; `stopped`: why the session stopped before all launches, or None if it did not; `plan`: the plan with all launches that were
+    added; `usage_errors`: whether the suite refused the arguments of all launches."""
 
     over: list[FinishedLaunch]
     left_out: int
@@ -54,30 +56,30 @@ R = TypeVar("R")  # result
 
 
 class Experiment(ABC, Generic[S, R]):
-    """A session of a command. `Settings`: what the plan records of the command's options; `grows`: launches follow that are not planned
-    yet, so that a session is over when `next` has no more."""
+    """A session of a command. `Settings`: the command's options that the plan records; `grows`: whether `next` adds launches that are not
+    planned yet, so that the session is over when `next` adds none."""
 
     Settings: ClassVar[type[msgspec.Struct]] = NoSettings
     shows: ClassVar[Shows] = Shows()
     grows: ClassVar[bool] = False
 
     def __init__(self, archive: Archive, plan: Plan) -> None:
-        """Raises ImbError where the plan has no such settings."""
+        """Raises ImbError if the plan does not have these settings."""
         self.archive = archive
         self.settings: S = settings_of(plan, self.Settings)  # type: ignore[assignment]
 
     def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
-        """What follows after the launches that are over. `turn`: the round that would begin, or None if all that is planned was launched."""
+        """How the session continues after the launches that are over. `turn`: the next round, or None if all planned launches are over."""
         return Next()
 
     @abstractmethod
     def judge(self, executed: SessionEnd) -> R:
-        """The result. Raises ImbError where there is none."""
+        """Computes the result. Raises ImbError if the launches yield none."""
 
     @abstractmethod
     def render(self, result: R, executed: SessionEnd) -> int:
-        """Prints the result; the exit status. Raises ImbError."""
+        """Prints the result and returns the exit status. Raises ImbError."""
 
     def conclude(self, executed: SessionEnd) -> int:
-        """Judges and prints; the exit status. Raises ImbError."""
+        """Calls `judge` and `render`; returns the exit status. Raises ImbError."""
         return self.render(self.judge(executed), executed)

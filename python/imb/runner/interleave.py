@@ -1,8 +1,8 @@
-"""Interleaved launches: they run at the same time and measure alternating segments of a row.
+"""Interleaved launches: several launches run at the same time and measure their rows in alternating segments.
 
-On a machine that others use too, speed varies within seconds as much as within hours, and launches one after the other
-differ however long they last. What is measured in segments of milliseconds meets the same machine ("duet benchmarking": Bulej
-et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020, where both sides run at once).
+The speed of a shared machine varies within seconds as much as within hours. So launches that run one after the other differ,
+even if they are long. Launches that alternate within milliseconds meet the same state of the machine ("duet benchmarking": Bulej
+et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020; there, both sides run simultaneously).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from types import TracebackType
 
 from imb.model.errors import ImbError
 
-_ROW = b"r"  # a rank sends it when it waits for its next row, not for a segment: src/system/interleave.cpp
+_ROW = b"r"  # a rank sends this byte if it waits for its next row and not for a segment: src/system/interleave.cpp
 _GO = b"!"
-TURN_LIMIT = 60.0  # seconds, at least, before a launch counts as stopped in its turn; turns last a fraction of a second
-_TIMES = 10  # a turn may last this many times the longest one so far
-_START_TIMES = 5  # ranks may take this many times the limit to connect after the last one has
+TURN_LIMIT = 60.0  # least seconds after which a launch counts as stopped in its turn; turns last a fraction of a second
+_TIMES = 10  # a turn may last this many times as long as the longest turn so far
+_START_TIMES = 5  # the next rank may take this many times the limit to connect
 _TICK = 1.0  # seconds between looks at the clock
 
 
 def _allow_connections(count: int) -> None:
-    """Raises the limit of open files where needed. Raises ImbError where the system does not allow so many."""
-    needed = count + 100  # for what else is open
+    """Raises the limit of open files if needed. Raises ImbError if the system does not allow that many."""
+    needed = count + 100  # for other open files
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or needed <= soft:
         return
@@ -42,7 +42,7 @@ def _allow_connections(count: int) -> None:
 
 
 class _Side:
-    """One launch: `requests` of its ranks that wait, by connection."""
+    """One launch. `requests`: connection -> request, for each rank that waits."""
 
     def __init__(self, ranks: int) -> None:
         self.ranks = ranks
@@ -63,23 +63,23 @@ class _Side:
 
 
 class Conductor:
-    """Gives the turn to one launch at a time, in a thread of its own, as long as this context lasts.
+    """A context in which a thread gives the turn to one launch at a time.
 
-    Turns come in rounds, each in random order, of all launches that are within a row; when none is, all begin their next
-    row. No launch begins before all are connected. A launch that has ended, lost a rank, or does not end its turn in time
-    gets no more turns, and the others do not wait for it.
+    In a round, all launches that are within a row get a turn each, in random order. When no launch is within a row, all begin
+    their next row. The first turn is given when all ranks are connected. A launch that has ended, has lost a rank, or does not end
+    its turn in time gets no more turns, and the others do not wait for it.
     """
 
     def __init__(
         self, ranks: Sequence[int], seed: int, *, everywhere: bool = False, limit: float = TURN_LIMIT
     ) -> None:
-        """`ranks` of each launch; `everywhere`: they are not all on this host. A turn may last `limit` seconds, or ten
-        times as long as the longest one so far, whichever is more."""
+        """`ranks`: number of ranks of each launch; `everywhere`: whether ranks may be on other hosts. A turn may last `limit` seconds or ten
+        times as long as the longest turn so far, whichever is longer."""
         _allow_connections(sum(ranks))
         self._sides = [_Side(count) for count in ranks]
         self._random = random.Random(seed)
         self._queue: list[_Side] = []
-        self._side_of: dict[socket.socket, _Side | None] = {}  # None: its token has not arrived yet
+        self._side_of: dict[socket.socket, _Side | None] = {}  # None until its token has arrived
         self._received: dict[socket.socket, bytes] = {}
         self._leaving: list[int] = []
         address = "" if everywhere else "127.0.0.1"
@@ -95,7 +95,7 @@ class Conductor:
         self._over = False
         self._limit = limit
         self._waited = 0.0  # seconds since the last turn was given, or the last rank connected
-        self._longest = 0.0  # turn so far, in seconds
+        self._longest = 0.0  # longest turn so far, in seconds
         self._selector = selectors.DefaultSelector()
         for sock in (self._listener, self._wake_receiver):
             sock.setblocking(False)
@@ -117,17 +117,18 @@ class Conductor:
         self._selector.close()
 
     def words(self, side: int, parts: int) -> list[str]:
-        """The suite's option for a launch."""
+        """The suite's option -turns for launch `side`, with `parts` segments per row."""
         port = self._listener.getsockname()[1]
         return ["-turns", f"{parts},{self._host}:{port},{self._sides[side].token}"]
 
     def leave(self, side: int) -> None:
-        """To be called when this launch has ended, even if it never connected. From any thread."""
+        """The caller tells that this launch has ended, even if it never connected. May be called from any thread."""
         self._leaving.append(side)
         self._wake()
 
     def lost(self, side: int) -> str | None:
-        """Why this launch, which stopped, gets no more turns; the caller is to end it. None if it did not stop. From any thread."""
+        """Why this launch gets no more turns, or None if it has not stopped. The caller must end a launch that stopped. May be called from any
+        thread."""
         return self._sides[side].lost
 
     def _wake(self) -> None:
@@ -138,14 +139,14 @@ class Conductor:
         while not self._over:
             began = time.monotonic()
             ready = self._selector.select(_TICK)
-            # Limited, since this process may have been stopped together with the launches.
+            # The limit matters if this process was suspended together with the launches.
             self._waited += min(time.monotonic() - began, 2 * _TICK)
             if not ready:
                 self._give_up()
             for key, _ in ready:
                 sock = key.fileobj
                 assert isinstance(sock, socket.socket)
-                if sock.fileno() < 0:  # closed together with another rank of its launch
+                if sock.fileno() < 0:  # closed above, together with another rank of its launch
                     continue
                 if sock is self._listener:
                     self._accept()
@@ -178,7 +179,7 @@ class Conductor:
             self._take_request(rank, side, data)
 
     def _identify(self, rank: socket.socket, data: bytes) -> None:
-        """Finds the launch of a rank by its token, with which its first request may arrive."""
+        """Finds the launch of a rank by its token. The rank's first request may arrive together with the token."""
         self._received[rank] = data
         token, newline, request = data.partition(b"\n")
         side = next((side for side in self._sides if side.token.encode() == token), None)
@@ -188,7 +189,7 @@ class Conductor:
             self._waited = 0.0  # the time limit of the others starts again
             if request:
                 self._take_request(rank, side, request)
-        elif newline or len(data) > 64:  # no rank of these launches
+        elif newline or len(data) > 64:  # not a rank of these launches
             self._disconnect(rank)
 
     def _take_request(self, rank: socket.socket, side: _Side, request: bytes) -> None:
@@ -198,8 +199,7 @@ class Conductor:
             self._longest = max(self._longest, self._waited)
 
     def _disconnect(self, rank: socket.socket) -> None:
-        """Closes the connections of the launch of a rank that ended or was disconnected, since the others of it need no turn; or a
-        connection that belongs to no launch."""
+        """Closes a connection that ended. If it belongs to a launch, closes all connections of that launch: its other ranks need no turn."""
         side = self._side_of[rank]
         ranks = [rank] if side is None else [each for each, owner in self._side_of.items() if owner is side]
         for each in ranks:
@@ -210,7 +210,7 @@ class Conductor:
             side.ended = True
 
     def _give_up(self) -> None:
-        """Marks launches as lost that have stopped, by their time limits."""
+        """Marks launches as lost if they exceeded their time limit to connect or to end a turn."""
         active = [side for side in self._sides if not side.ended]
         arriving = [side for side in active if side.connected < side.ranks]
         if arriving:
@@ -229,7 +229,7 @@ class Conductor:
             side.lost = f"{side.ranks - arrived} of {side.ranks} ranks did not {action}"
             side.ended = True
             if rank := next((rank for rank, owner in self._side_of.items() if owner is side), None):
-                self._disconnect(rank)  # and the others of this launch
+                self._disconnect(rank)  # also disconnects the other ranks of this launch
         self._waited = 0.0
 
     def _give_turn(self) -> None:
@@ -244,5 +244,5 @@ class Conductor:
         ranks, side.requests, side.has_turn = list(side.requests), {}, True
         self._waited = 0.0
         for rank in ranks:
-            with contextlib.suppress(OSError):  # its disconnection is noticed later
+            with contextlib.suppress(OSError):  # if it has disconnected, `_receive` notices
                 rank.send(_GO)

@@ -1,9 +1,9 @@
-"""One process at a time executes a session: it holds a lock, and records who it is.
+"""Ensures that one process at a time executes a session: the process holds a lock and records its identity.
 
-ARCHIVE/sessions/ID/lock         locked by the system (flock) while a process executes the session; it stays
-                    owner.json   who that is; touched every BEAT seconds (heartbeat); absent when all ended well
+ARCHIVE/sessions/ID/lock         locked (flock) while a process executes the session; the file is never deleted
+                    owner.json   the process; touched every BEAT seconds (heartbeat); deleted when the process ends normally
 
-The system frees the lock of a process that was killed. Some network file systems have locks within a host only, so an
+The system releases the lock of a killed process. Some network file systems have locks only within a host, so an
 owner on another host counts as dead when its last heartbeat is EXPIRY seconds old. If needed, a process waits until then.
 """
 
@@ -34,13 +34,14 @@ from imb.store.store import Archive
 BEAT = 10.0  # seconds between heartbeats
 EXPIRY = 6 * BEAT  # seconds without a heartbeat after which an owner on another host counts as dead
 _POLL = 0.2
-# Seconds that a job waits: a scheduler starts the next one of a chain while a job that it ended still stores its last launch.
+# Seconds that a job waits for the lock: a scheduler may start the next job of a chain while the previous one still stores its last launch.
 _LAST_JOB = 30.0
-_NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}  # of the file system
+_NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}  # errors of a file system without locks
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """owner.json. `born`: when the process began, since process numbers are reused; `since`: UTC, ISO 8601."""
+    """The content of owner.json. `born`: start time of the process, which tells it from a later process with the same number; `since`: UTC,
+    ISO 8601."""
 
     user: str
     host: str
@@ -54,15 +55,15 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         return f"process {self.pid} of {self.user} on {self.host}"
 
 
-# The owner in a file that cannot be read: its time of change is a heartbeat anyway.
+# The owner if the file cannot be read. The file's modification time is still a heartbeat.
 _UNKNOWN = Owner(user="", host="", pid=0, born=0, since="")
 
 
 @contextlib.contextmanager
 def hold_lock(archive: Archive, plan: Plan, report: Callable[[str], None]) -> Iterator[None]:
-    """Within this context no other process executes the session. `report` gets a line where it has to wait.
+    """A context in which no other process executes the session. `report` gets a line if it must wait.
 
-    Raises ImbError where another one is at work, and where the files cannot be written.
+    Raises ImbError if another process executes the session, or if the files cannot be written.
     """
     folder = folder_of(archive, plan.id)
     file = folder / "owner.json"
@@ -84,7 +85,7 @@ def hold_lock(archive: Archive, plan: Plan, report: Callable[[str], None]) -> It
 
 
 def is_held(archive: Archive, plan: Plan) -> bool:
-    """Whether another process executes the session, by its heartbeat, or on this host by its process."""
+    """Whether another process executes the session: on this host, whether its process runs; on another host, whether its heartbeat is fresh."""
     file = folder_of(archive, plan.id) / "owner.json"
     if (owner := _owner(file)) is None:
         return False
@@ -97,7 +98,7 @@ def is_held(archive: Archive, plan: Plan) -> bool:
 
 
 def _lock(path: Path, stack: contextlib.ExitStack) -> None:
-    """Locks the file. Raises filelock.Timeout where another process has the lock, OSError. Without locks of the file system it does nothing."""
+    """Locks the file; does nothing if the file system has no locks. Raises OSError, or filelock.Timeout if another process has the lock."""
     lock = filelock.FileLock(path, timeout=_LAST_JOB if is_in_job() else 0)
     try:
         stack.enter_context(lock)
@@ -109,7 +110,7 @@ def _lock(path: Path, stack: contextlib.ExitStack) -> None:
 
 
 def _examine(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
-    """Returns when the owner in the file, if any, counts as dead. Raises ImbError where it is alive."""
+    """Waits until the owner in the file, if there is one, counts as dead. Raises ImbError if it is alive."""
     if (owner := _owner(file)) is None:
         return
     if owner.host == socket.gethostname():
@@ -124,20 +125,20 @@ def _examine(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
     until = time.monotonic() + EXPIRY - max(age, 0)
     while time.monotonic() < until:
         time.sleep(_POLL)
-        if (latest := _time_of(file)) == 0:  # it has ended just now
+        if (latest := _time_of(file)) == 0:  # it has just ended
             return
         if latest != last:
             raise _refusal(plan, owner)
 
 
 def _is_running_here(owner: Owner) -> bool:
-    """Whether it is another process of this host that still runs."""
+    """Whether the owner, recorded on this host, is another process that still runs."""
     born = _born(owner.pid)
     return owner.pid != os.getpid() and born is not None and abs(born - owner.born) < 1
 
 
 def _holder(file: Path) -> Owner | None:
-    """Who has the lock; None where the file does not name it within a second: it is written just after the lock is taken."""
+    """Who has the lock, or None if the file does not name it within a second: it is written just after the lock is taken."""
     until = time.monotonic() + 1
     while time.monotonic() < until:
         owner = _owner(file)
@@ -155,7 +156,7 @@ def _owner(file: Path) -> Owner | None:
 
 
 def _time_of(file: Path) -> float:
-    """The time of the last change, by the clock of the file system; 0 where the file is missing."""
+    """The modification time in seconds, by the clock of the file system; 0 if the file is missing."""
     try:
         return file.stat().st_mtime
     except OSError:
@@ -163,7 +164,7 @@ def _time_of(file: Path) -> float:
 
 
 def _time_here(file: Path) -> float:
-    """Now, by the clock of the file system: hosts differ. Raises OSError."""
+    """The time now by the clock of the file system, since clocks of hosts differ. Raises OSError."""
     lock = file.with_name("lock")
     lock.touch()
     return lock.stat().st_mtime
@@ -177,12 +178,12 @@ def _refusal(plan: Plan, owner: Owner | None) -> ImbError:
 
 
 def _myself() -> Owner:
-    born = _born(os.getpid()) or 0.0  # the lock holds without it
+    born = _born(os.getpid()) or 0.0  # unknown is fine: the lock works without it
     return Owner(user=user(), host=socket.gethostname(), pid=os.getpid(), born=born, since=now())
 
 
 def _born(pid: int) -> float | None:
-    """When a process of this host began; None where there is none, or the system does not show it. A zombie has ended: in many containers
+    """When a process of this host began, or None if there is none, or the system does not show it. A zombie has ended: in many containers
     nothing removes it."""
     process = answer_of(lambda: psutil.Process(pid))
     if process is None or answer_of(process.status) == psutil.STATUS_ZOMBIE:

@@ -1,8 +1,8 @@
-"""Who may have written what is executed. Plans and baselines have commands, so those that another user has, or may have, written
-are not executed unless asked for. The check of owners and modes is here alone.
+"""Checks who may have written commands before imb executes them. Plans and baselines contain commands. If another user has written one, or
+may have, imb executes it only on request. No other module checks owners and modes.
 
-A plan has a folder with other files of its session, so no other user may write in that either. A baseline is one file: who may
-write in its folder can put a file there, but none that belongs to this user.
+A plan's folder has other files of its session, so no other user may write in the folder either. A baseline is a single file: a user
+who may write in its folder can put a file there, but that file does not belong to this user.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class WrittenFile(NamedTuple):
-    """A file as it was read, the other users that it and its folder belong to, and those of both that other users may write."""
+    """A file. `text`: its content; `strangers`: other users who own it or its folder; `open_to_others`: which of the two other users may
+    write, with their modes."""
 
     text: bytes
     strangers: frozenset[int]
@@ -35,7 +36,7 @@ class WrittenFile(NamedTuple):
 
     @property
     def own(self) -> bool:
-        """Whether only this user has written it."""
+        """Whether only this user can have written the file."""
         return not self.strangers and not self.open_to_others
 
 
@@ -43,8 +44,8 @@ _UNREADABLE: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
 
 
 def examine_file(file: Path, *, folder: bool = False, own: bool = False) -> WrittenFile:
-    """A file, with its folder or alone; `own`: that of another user is not read, as it may be anything. The file that is examined is the
-    one that is read, even if another one is renamed to its place meanwhile. Raises OSError."""
+    """Examines and reads a file. `folder`: also examines its folder. `own`: does not read a file of another user, which may be anything. The
+    examined file is the one that is read, even if it is replaced meanwhile. Raises OSError."""
     where = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if folder else 0))
     try:
         number = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=where)
@@ -66,15 +67,15 @@ def examine_file(file: Path, *, folder: bool = False, own: bool = False) -> Writ
 
 
 def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
-    """Whether only this user has written these facts of a run, which were read from its folder, or they have nothing to execute.
-    Raises ImbError where they cannot be read."""
+    """Whether only this user can have written the facts of the run in this folder, or whether they contain nothing to execute. `facts`: the
+    facts as they were read before. Raises ImbError if the file cannot be read."""
     file = folder / "facts.json"
     if facts.get("intent") is None:
         return True
     try:
         written = examine_file(file, own=True)
         return written.own and msgspec.json.decode(written.text) == facts
-    except FileNotFoundError:  # it was removed
+    except FileNotFoundError:  # removed meanwhile
         return False
     except _UNREADABLE as error:
         raise ImbError(f"{file} cannot be read ({error}); see `imb archive verify`") from error
@@ -83,8 +84,8 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
 def refuse_others(
     subject: str, written: WrittenFile, stated: Collection[int | None] = (), runs: Sequence[str] = ()
 ) -> None:
-    """Raises ImbError where another user has, or may have, written it; `stated`: user ids that it names itself; `runs`: those it
-    is made of that another user may have written."""
+    """Raises ImbError if another user has or may have written the file. `stated`: user ids that the file names as its authors; `runs`: runs
+    in it that another user may have written."""
     if others := (written.strangers | {uid for uid in stated if uid is not None}) - {os.geteuid()}:
         names = " and ".join(sorted(map(user_name, others)))
         raise ImbError(
@@ -103,8 +104,8 @@ def refuse_others(
 
 
 def make_session_folder(folder: Path) -> None:
-    """A new folder in which only this user may read and write. Where several users have folders beside it, none may rename those of
-    others (sticky bit). Raises OSError."""
+    """Creates a folder in which only this user may read and write. If it creates the parent folder and other users may write there, it
+    sets the sticky bit, so that users cannot rename each other's folders. Raises OSError."""
     new = not folder.parent.exists()
     folder.parent.mkdir(parents=True, exist_ok=True)
     if new and (mode := folder.parent.stat().st_mode) & _OTHERS:

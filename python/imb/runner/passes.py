@@ -1,4 +1,4 @@
-"""How rows are measured: in passes to a precision, unless classic is requested (docs/methodology.md); the suite's options for it."""
+"""Chooses the suite's options for how rows are measured: in passes to a precision, or classic if requested (docs/methodology.md)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,32 @@ from imb.model.errors import ImbError
 from imb.model.records import Component
 from imb.model.units import parse_percent
 
-PRECISION = 0.02  # of each row: half of its 95 % interval, as a share
-LEAST_BUDGET = 2.0  # seconds of a launch: a first table soon; several launches see more than a long one
-ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; a sample with files creates them again
+PRECISION = 0.02  # default half width of each row's 95 % interval, as a share
+LEAST_BUDGET = 2.0  # seconds of a launch. Short, so that the first table comes soon; several launches tell more than a long one
+ROW_BUDGET = {"IO": 1.0}  # seconds that a row adds; each sample of IMB-IO creates its files again
 USUAL_ROW_BUDGET = 0.1
-SAMPLE = 10.0  # seconds of a classic row at most, by default: -time
+SAMPLE = 10.0  # default of -time: most seconds of a classic row
 LONG_SAMPLE = 360.0  # seconds that a row with -time 0, which has no limit, is assumed to take
-LIMIT_LEAST, LIMIT_TIMES = 60.0, 10.0  # of a time limit: seconds, and times what the arguments ask for
-STALL_LEAST = (
-    600.0  # seconds without a record after which a launch hangs: hosts may need minutes to start MPI
-)
-START = 2.0  # seconds, about, of MPI's start and end
-SUITE_BUDGET = 60.0  # seconds of passes with -precision alone: src/model/options.h
-USUAL_LENGTHS = 24  # of a benchmark: 0, and 2^0 to 2^22
+LIMIT_LEAST, LIMIT_TIMES = (
+    60.0,
+    10.0,
+)  # a time limit is this many seconds plus this many times the duration that the arguments request
+STALL_LEAST = 600.0  # least seconds without a record after which a launch counts as hanging; hosts may need minutes to start MPI
+START = 2.0  # seconds, approximate, for MPI to start and end
+SUITE_BUDGET = 60.0  # the suite's default of -budget if -precision is given: src/model/options.h
+USUAL_LENGTHS = 24  # number of message sizes of a benchmark: 0, and 2^0 to 2^22
 _OURS = ("passes", "precision", "budget")
-_NOT_IN_PASSES = ("show_tail", "dumpfile", "msg_pause", "pause")  # src/cli/command_line.cpp refuses them
+_NOT_IN_PASSES = (
+    "show_tail",
+    "dumpfile",
+    "msg_pause",
+    "pause",
+)  # src/cli/command_line.cpp refuses them with passes
 _NOTHING_MEASURED = ("help", "h", "list", "version")
 
 
 def precision_share(text: str) -> float:
-    """0.02 from `2%` or `2`. Raises ImbError where the suite would refuse it."""
+    """0.02 for `2%` or `2`. Raises ImbError if the suite would refuse the precision."""
     share = parse_percent(text)
     if share is None or not 1e-5 <= share <= 1:
         raise ImbError(f"not a percentage from 0.001 to 100: {text}; give one such as 2%")
@@ -41,8 +47,8 @@ def precision_share(text: str) -> float:
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How rows are measured: each in one go, as the guide has it (`classic`); or in passes until each row is within `precision`
-    (a share), for at most `budget` seconds a launch. None: `PRECISION`, `usual_budget`."""
+    """How rows are measured: each in one go, as in IMB's guide (`classic`), or in passes until each row is within `precision` (a share), for
+    at most `budget` seconds per launch. None selects the defaults, `PRECISION` and `usual_budget`."""
 
     classic: bool = False
     precision: float | None = None
@@ -63,8 +69,8 @@ def words_of(
     timeout: float | None = None,
     parts: int = 1,
 ) -> list[str]:
-    """Options for the suite in addition to `arguments`, the user's. `parts`, above 1: launches are interleaved, and each takes so many
-    samples of a row. Raises ImbError where options contradict each other."""
+    """The suite's options in addition to `arguments`, the user's. If `parts` is above 1, launches are interleaved and each takes `parts`
+    samples of a row. Raises ImbError if options contradict each other."""
     options = _options(arguments)
     sampling_options = [f"-{name}" for name in _OURS if name in options]
     if sampling.classic and (sampling.limited() or sampling_options):
@@ -91,27 +97,27 @@ def words_of(
         raise ImbError(f"a budget of {budget:g} s needs a timeout above it, not {timeout:g} s")
     limit = ["-budget", f"{budget:.6g}"]
     if parts > 1:
-        # Rows that end at different times in the launches would not meet the same machine.
+        # If a row ended at different times in the launches, they would not meet the same state of the machine.
         precise = [] if sampling.precision is None else ["-precision", f"{sampling.precision * 100:.6g}"]
-        # Samples may be as long as the budget permits: the usual 1000 repetitions of a short message take less time than giving a turn.
+        # Samples may be as long as the budget permits: the default, 1000 repetitions of a short message, is shorter than a change of turns.
         longer = [] if options.keys() & {"iter", "iter_policy", "repeat", "set"} else ["-iter", "1000000"]
         return [*longer, "-passes", str(parts), *precise, *limit]
     return ["-precision", f"{(sampling.precision or PRECISION) * 100:.6g}", *limit]
 
 
 def classic_reason(arguments: Sequence[str]) -> str | None:
-    """The first of IMB's arguments that does not go with passes."""
+    """The first of IMB's arguments that cannot be combined with passes, or None."""
     options = _options(arguments)
     return next((f"-{name}" for name in _NOT_IN_PASSES if name in options), None)
 
 
 def usual_budget(component: Component, rows: int) -> float:
-    """Seconds of a launch with so many rows."""
+    """The default budget in seconds of a launch with this many rows."""
     return max(LEAST_BUDGET, ROW_BUDGET.get(component, USUAL_ROW_BUDGET) * rows)
 
 
 def most_seconds(arguments: Sequence[str]) -> float | None:
-    """Seconds that a launch with these IMB arguments takes at most, start included; None where they set no limit."""
+    """The most seconds that a launch with these IMB arguments takes, including its start, or None if they set no limit."""
     if (budget := budget_of(arguments)) is not None:
         return budget + START
     options = _options(arguments)
@@ -121,8 +127,8 @@ def most_seconds(arguments: Sequence[str]) -> float | None:
 
 
 def time_limit(component: Component, arguments: Sequence[str], ranks: int, at_once: int) -> float | None:
-    """Seconds after which a launch with these IMB arguments counts as hanging, with `at_once` launches interleaved: many times what its
-    arguments ask for. None if they ask for no limit, as -time 0 does."""
+    """Seconds after which a launch with these IMB arguments counts as hanging, if `at_once` launches are interleaved: many times the duration
+    that the arguments request. None if they set no limit, as -time 0 does."""
     seconds = most_seconds(arguments)
     if seconds is None:
         names = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
@@ -134,8 +140,8 @@ def time_limit(component: Component, arguments: Sequence[str], ranks: int, at_on
 
 
 def stall_limit(arguments: Sequence[str], at_once: int) -> float:
-    """Seconds without a record after which a launch with these IMB arguments counts as hanging, with `at_once` launches interleaved. It is
-    the limit of launches without --timeout: one that writes rows is never ended, however long it takes."""
+    """Seconds without a record after which a launch with these IMB arguments counts as hanging, if `at_once` launches are interleaved. It
+    applies to launches without --timeout: a launch that keeps writing rows is never killed."""
     seconds = SAMPLE
     with contextlib.suppress(ValueError):
         seconds = float(_options(arguments).get("time", SAMPLE))
@@ -143,14 +149,14 @@ def stall_limit(arguments: Sequence[str], at_once: int) -> float:
 
 
 def budget_of(arguments: Sequence[str]) -> float | None:
-    """Seconds of passes that these IMB arguments ask for; None where they set no limit."""
+    """Seconds of passes that these IMB arguments request, or None if they set no limit."""
     with contextlib.suppress(KeyError, ValueError):
         return float(_options(arguments)["budget"])
     return None
 
 
 def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str], ranks: int) -> int:
-    """About how many rows a launch has: lengths, process counts, transfer modes and variants of every benchmark."""
+    """The approximate number of rows of a launch, over benchmarks, message sizes, process counts, transfer modes and variants."""
     options = _options(arguments)
     lengths = _lengths(component, options)
     modes = (
@@ -166,20 +172,20 @@ def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str]
 
 
 def _variants(options: dict[str, str]) -> int:
-    """How many variants -alternate measures of each row."""
+    """The number of variants of each row with -alternate, at least 1."""
     with contextlib.suppress(OSError):
         return max(len(_entries(options["alternate"])), 1) if "alternate" in options else 1
     return 1
 
 
 def _entries(path: str) -> list[str]:
-    """The lines of a file with an entry per line, without comments."""
+    """The entries of a file that has one entry per line, without comments."""
     lines = (line.partition("#")[0].strip() for line in Path(path).read_text().splitlines())
     return [line for line in lines if line]
 
 
 def _lengths(component: Component, options: dict[str, str]) -> int:
-    """How many lengths each benchmark has."""
+    """The number of message sizes of each benchmark."""
     usual = {"IO": 26, "MT": 4}.get(component, USUAL_LENGTHS)
     with contextlib.suppress(ValueError, OSError):
         for listed in ("msgsize", "count"):
@@ -194,12 +200,12 @@ def _lengths(component: Component, options: dict[str, str]) -> int:
 
 
 def lengths_of_powers(least: int, most: int) -> int:
-    """How many lengths -msglog has: 0, and the powers of 2 from `least` to `most`."""
+    """The number of message sizes with -msglog: 0, and 2^`least` to 2^`most`."""
     return most - least + 2
 
 
 def _counts(component: Component, options: dict[str, str], ranks: int) -> int:
-    """How many process counts: N, 2N, 4N, … and all."""
+    """The number of process counts of each benchmark: N, 2N, 4N, … and all ranks."""
     least = {"IO": 1, "P2P": ranks, "MT": ranks}.get(component, 2)
     with contextlib.suppress(ValueError):
         least = max(int(options.get("npmin", least)), 1)
@@ -207,7 +213,7 @@ def _counts(component: Component, options: dict[str, str], ranks: int) -> int:
 
 
 def process_counts(least: int, ranks: int) -> int:
-    """How many process counts a benchmark runs with: `least`, twice as many and so on, and all ranks."""
+    """The number of process counts of a benchmark: `least`, twice as many and so on, and all ranks."""
     counts = 1
     while least < ranks:
         least *= 2
@@ -216,7 +222,7 @@ def process_counts(least: int, ranks: int) -> int:
 
 
 def _options(arguments: Sequence[str]) -> dict[str, str]:
-    """Value by option, as the suite reads them: one dash or two, in any case. An option without a value has an empty one."""
+    """Option -> value, empty if it has none. As in the suite, options have one dash or two, in upper or lower case."""
     words = [*arguments, ""]
     return {
         word.removeprefix("-").removeprefix("-").lower(): following

@@ -1,6 +1,6 @@
-"""From a campaign to the launches of a matrix of variants, benchmarks and process counts, in random order. Pure.
+"""Plans the launches of a campaign: a matrix of variants, benchmarks and process counts, in random order. Pure.
 
-Each round has every cell of the matrix once, in an order of its own, so that drift of the machine affects all cells equally
+Each round contains every cell of the matrix once, in a new random order, so that drift of the machine affects all cells equally
 (randomized complete blocks: Box, Hunter and Hunter, Statistics for Experimenters, chapter 4).
 """
 
@@ -38,13 +38,13 @@ from imb.runner.campaign import (
 )
 from imb.runner.interleave import TURN_LIMIT
 
-LAUNCHES = 10  # of a campaign without `launches` and `until_decided`
+LAUNCHES = 10  # default of a campaign without `launches` and `until_decided`
 
 Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
 
 
 def place_campaign(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
-    """The campaign on these two hosts instead of those of its variants, named `NAME/n1-n2`. Raises ImbError."""
+    """The campaign on these two hosts, in place of the hosts of its variants, with the name `NAME/n1-n2`. Raises ImbError."""
 
     def without_hosts(variant: VariantSettings) -> VariantSettings:
         return msgspec.structs.replace(variant, hosts=None)
@@ -64,12 +64,13 @@ def place_campaign(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
 
 
 def most_launches(campaign: Campaign) -> int:
-    """The number of rounds that are planned."""
+    """The number of planned rounds."""
     return campaign.launches or (sequential_design.MOST if campaign.until_decided else LAUNCHES)
 
 
 def usual_repeats(campaign: Campaign) -> int:
-    """A quarter of the launches of all variants; 0 where none can be repeated. docs/evidence/validation.md has error rates."""
+    """The default number of repeats: a quarter of all variants' launches, or 0 if launches cannot be repeated. docs/evidence/validation.md has
+    the error rates."""
     named = variants(campaign)
     if campaign.until_decided or any(is_classic(campaign, variant) for variant in named.values()):
         return 0
@@ -79,9 +80,9 @@ def usual_repeats(campaign: Campaign) -> int:
 def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[int]]:
     """The order of the cells 0 ... len(groups) - 1 in each of `launches` rounds.
 
-    Cells of one group need the same setup and stay together within a round: so a round sets each group up at most
-    once. Groups come in random order, and so do cells of a group; but a round begins with the group with which the previous
-    round ended, which halves the setups of two groups and balances their order (AB BA AB ...).
+    The cells of a group need the same setup and stay together within a round, so a round sets each group up at most once.
+    The order of groups, and of cells in a group, is random. But a round begins with the group with which the previous round
+    ended. For two groups, this halves the number of setups and balances the order (AB BA AB ...).
     """
     random = Random(seed)
     order: list[list[int]] = []
@@ -104,7 +105,7 @@ def rounds(groups: Sequence[Hashable], launches: int, seed: int) -> list[list[in
 def campaign_plan(
     campaign: Campaign, prepare: Prepare, *, seed: int, source: str | None = None
 ) -> session.Plan:
-    """All launches of the campaign in their order. `prepare` finds MPI and programs. Raises ImbError."""
+    """The plan with all launches of the campaign in order. `prepare` finds MPI and programs. Raises ImbError."""
     counts = (
         [campaign.processes]
         if isinstance(campaign.processes, int)
@@ -120,7 +121,9 @@ def campaign_plan(
             labels = [f"{campaign.name}/{name}"]
             labels += [f"{campaign.name}/{name}/np{ranks}"] if len(counts) > 1 else []
             words = [*gpu_arguments(variant), *imb_arguments(campaign, variant)]
-            if "-npmin" not in words:  # a process count is a cell of its own, not a part of a larger one
+            if (
+                "-npmin" not in words
+            ):  # each process count is a cell, so a launch must not also measure smaller counts
                 words = ["-npmin", str(ranks), *words]
             sampling = sampling_of(campaign, variant)
             for component, names in chosen.items():
@@ -170,8 +173,8 @@ def campaign_plan(
 
 
 def _share_binary(built: list[session.Variant]) -> list[session.Variant]:
-    """The variants. Where they have several MPIs, all with the programs of the package and the standard's binary interface, they use
-    that interface, so that the executable is the same."""
+    """The variants. If they have several MPIs, and all use the package's programs and support the standard binary interface, they use that
+    interface, so that all run the same executable."""
     several = len({variant.mpi.place for variant in built}) > 1
     chosen = any(prebuilt.CHOICE in variant.intent.env for variant in built)
     packaged = all(
@@ -194,7 +197,7 @@ def _variant(name: str, settings: VariantSettings, prepare: Prepare) -> session.
         mpi=mpi,
         programs=str(programs.absolute()),
         intent=Intent(
-            ranks=1,  # each item has its own
+            ranks=1,  # each item has its own number
             hosts=tuple(settings.hosts or ()),
             ppn=settings.ppn,
             bind=settings.bind,

@@ -1,4 +1,4 @@
-"""Where a launch is, by the records that it has written."""
+"""The progress of a launch, from the records that it has written."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from imb.model.options import PassLimits, pass_limits
 from imb.model.records import End, Failure, Pair, Result, Run, Sample, SampledRow, decode
 from imb.runner.passes import USUAL_LENGTHS, lengths_of_powers, process_counts
 
-QUIET = 60.0  # seconds without a record after which that is reported; then twice as many, and so on
+QUIET = 60.0  # seconds without a record before the first report; each further report after twice as many
 
 
 def limit_in_words(timeout: float | None, stall_limit: float | None, session: str) -> str:
-    """When a launch that hangs is ended, or how to end it."""
+    """States when a launch that hangs is killed, or how the user can end it."""
     if timeout is not None:
         return f"it is killed after {timeout:g} s (--timeout)"
     if stall_limit is not None:
@@ -22,8 +22,8 @@ def limit_in_words(timeout: float | None, stall_limit: float | None, session: st
 
 
 class Progress:
-    """Fed with JSON lines. `fraction` counts points, which all weigh the same: an estimate. In passes it is the share of
-    the limits, which a launch reaches unless its rows are precise earlier."""
+    """The progress of one launch; `feed` takes its JSON lines. `fraction` is an estimate that gives all rows the same weight. In passes, it is the
+    used share of budget or passes; a launch may end before 1 if its rows are precise earlier."""
 
     def __init__(self) -> None:
         self.benchmark: str | None = None
@@ -37,16 +37,16 @@ class Progress:
         self._tables: dict[tuple[object, ...], int] = {}
         self._layouts = 1
         self._limits: PassLimits | None = None
-        self._share = 0.0  # of the limits
-        self.begun = False  # there are records
+        self._share = 0.0  # used share of the limits
+        self.begun = False  # whether there are records
         self.stalled = 0.0  # seconds without a new one
-        self._fed = False  # since the last look
-        self._last = 0.0  # seconds at which records were there last
+        self._fed = False  # whether a record came since the last call of `stall`
+        self._last = 0.0  # seconds after the start at which the last record came
         self._quiet = QUIET
         self._rows: dict[int, SampledRow] = {}
 
     def feed(self, line: bytes) -> None:
-        """One line; what is no record is passed over."""
+        """Takes one line; ignores it if it is not a record."""
         try:
             record = decode(line)
         except UNDECODABLE:
@@ -92,7 +92,7 @@ class Progress:
 
     @property
     def fraction(self) -> float:
-        """From 0 to 1."""
+        """The estimated completed share, from 0 to 1."""
         if self.end:
             return 1.0
         if self._limits:
@@ -107,7 +107,7 @@ class Progress:
         return min((where + min(points / self._layouts, 1)) / len(names), 1.0)
 
     def stall(self, seconds: float) -> str | None:
-        """A line where the launch, `seconds` after its start, has written no record for long; None otherwise."""
+        """A line to report if the launch, now `seconds` after its start, has written no record for long; else None. Updates `stalled`."""
         if self._fed or self.end:
             self._fed, self._last, self._quiet = False, seconds, QUIET
         self.stalled = seconds - self._last
@@ -119,6 +119,6 @@ class Progress:
         return f"no new row for {quiet:g} s: {where}{length}"
 
     def seconds_left(self, seconds: float) -> float | None:
-        """Seconds that this launch still takes, `seconds` after its start; None while that cannot be estimated."""
+        """The estimated remaining seconds of this launch, now `seconds` after its start; None until that can be estimated."""
         fraction = self.fraction
         return seconds * (1 - fraction) / fraction if fraction > 0.02 else None

@@ -1,4 +1,4 @@
-"""Plans the launches of a baseline again."""
+"""Plans a repetition of a baseline's launches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from imb.mpi.installations import Installation
 from imb.runner import session
 from imb.runner.campaign import VariantSettings, gpu_arguments, split_words
 
-LEAST_PAIRS = 10  # of old and new launches, unless another number is asked for
+LEAST_PAIRS = 10  # default number of pairs of an old and a new launch
 
 
 def this_machine(nodes: int) -> Hardware:
@@ -35,7 +35,7 @@ def this_machine(nodes: int) -> Hardware:
 
 
 def refuse_if_imported(baseline: Baseline) -> None:
-    """Raises ImbError where it is not known how its launches were made."""
+    """Raises ImbError if the facts do not contain how its launches were started."""
     if any(
         kept.facts.get("intent") is None or kept.facts.get("arguments") is None for kept in baseline.launches
     ):
@@ -47,7 +47,7 @@ def refuse_if_imported(baseline: Baseline) -> None:
 def baseline_plan(
     baseline: Baseline, mpi: Installation, programs: Path | None, launches: int | None, timeout: float | None
 ) -> session.Plan:
-    """The launches of the baseline again, under this MPI. Raises ImbError."""
+    """A plan that repeats the launches of the baseline with this MPI. Raises ImbError."""
     label = f"baseline-check/{baseline.name}"
     cells = cells_of(baseline)
     variants = [_variant(str(baseline), mpi, programs, cell) for cell in cells]
@@ -68,8 +68,8 @@ def plan_with_old(
     seed: int,
     setting: VariantSettings | None = None,
 ) -> session.Plan:
-    """What the baseline was measured with, with its own MPI, programs and environment (`old`) and under the new ones with this
-    setting, interleaved: both in each round, in random order. Raises ImbError."""
+    """A plan that repeats the baseline's launches in two ways: with its own MPI, programs and environment (`old`), and with the new ones and
+    this setting. Each round has both, in random order. Raises ImbError."""
     cells = cells_of(baseline)
     setting = setting or VariantSettings()
     _refuse_options(setting)
@@ -114,8 +114,8 @@ def plan_with_old(
 
 
 def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
-    """The variables that steered the baseline's launches and have another value now; and what else differed then, as far as
-    known, and cannot be restored."""
+    """The variables that influenced the baseline's launches and have another value now, with their values then; and a list of other
+    differences, as far as known, that imb cannot restore."""
     environments = [
         fact(dict[str, str], kept.facts, "conditions", "environment") for kept in baseline.launches
     ]
@@ -148,7 +148,7 @@ def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
 
 
 def _is_setting(name: str) -> bool:
-    """Whether a variable that steers a launch is a setting: a scheduler sets others for each job."""
+    """Whether a variable that influences a launch is a setting, and not one that a scheduler sets for each job."""
     return not RECORDED_VARIABLES.match(name)
 
 
@@ -159,7 +159,7 @@ def _refuse_options(setting: VariantSettings) -> None:
 
 
 def _apply_setting(intent: Intent, setting: VariantSettings) -> Intent:
-    """The recorded intent with this setting. Binding and CPUs replace each other."""
+    """The recorded intent with this setting applied. A new binding also replaces recorded CPUs, and vice versa."""
     pinned = setting.bind is not None or bool(setting.cpus)
     return msgspec.structs.replace(
         intent,
@@ -189,7 +189,7 @@ def _launch_settings(variant: session.Variant) -> tuple[object, ...]:
 
 
 def cells_of(baseline: Baseline) -> Counter[bytes]:
-    """What was launched, as JSON, and how often. Raises ImbError."""
+    """Counts the launches of each cell; a cell is a JSON text that says what was launched. Raises ImbError."""
     refuse_if_imported(baseline)
     cells: Counter[bytes] = Counter()
     for kept in baseline.launches:

@@ -1,4 +1,4 @@
-"""Which benchmarks are meant: components, classes and names, as a user writes them."""
+"""Selects benchmarks from the components, classes and names that a user writes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ CLASSES: dict[str, tuple[Kind, ...]] = {
 
 
 def select(names: Sequence[str], kind: str | None = None) -> dict[Component, list[str]]:
-    """Component -> names in their order; no names: the component's default list.
+    """Component -> names of its benchmarks in the given order; an empty list selects the component's default benchmarks.
 
-    A name is a component (mpi1), a benchmark in any case (pingpong), or both (rma:accumulate). With `kind`, a class of
-    IMB's guide, of a component only the benchmarks of that class. Raises ImbError, also where a name may mean several
-    benchmarks.
+    A name is a component (mpi1), a benchmark in upper or lower case (pingpong), or both (rma:accumulate). `kind` is a class of IMB's
+    guide and limits a component to the benchmarks of that class. Raises ImbError if a name is unknown or ambiguous.
     """
     if kind is not None and kind not in CLASSES:
         raise ImbError(f"no class {kind}; choose from {', '.join(CLASSES)}")
@@ -48,14 +47,14 @@ def select(names: Sequence[str], kind: str | None = None) -> dict[Component, lis
 
 
 def refuse_files(chosen: dict[Component, list[str]], subject: str) -> None:
-    """Raises ImbError where benchmarks of IMB-IO are among them, whose buffers are on the host."""
+    """Raises ImbError if IMB-IO is chosen, since its buffers are always in host memory."""
     if "IO" in chosen:
         raise ImbError(
             f"{subject} cannot be used with IMB-IO, whose buffers are on the host; leave out its benchmarks"
         )
 
 
-# Figures that are given in place of a benchmark, and the column of PingPong that has them.
+# Names of metrics that users give in place of a benchmark, and the column of PingPong with that metric.
 _FIGURES = {"latency": "t of short messages", "bandwidth": "MB/s of long ones"}
 
 
@@ -69,9 +68,9 @@ def _benchmark(name: str) -> tuple[Component, str]:
         if member.lower() == lowered
     ]
     matches = [match for match in matches if not colon or match[0].lower() == prefix.lower()]
-    # Unidir_Put is EXT's, Unidir_put RMA's, and Accumulate both's.
+    # Unidir_Put belongs to EXT, Unidir_put to RMA, and Accumulate to both.
     matches = [match for match in matches if match[1] == bare] or matches
-    if not colon:  # PingPong and PingPing are IMB-MPI1's unless IMB-P2P is named.
+    if not colon:  # PingPong and PingPing mean IMB-MPI1's unless IMB-P2P is named.
         matches = [match for match in matches if match[0] == "MPI1"] or matches
     if len(matches) > 1:
         raise ImbError(

@@ -1,13 +1,13 @@
-"""A session: the launches of one `imb run` or campaign, each of which becomes a run of the archive; it can be resumed where it was interrupted.
+"""A session: the launches of one `imb run` or campaign. Each launch becomes a run of the archive. An interrupted session can be resumed.
 
-ARCHIVE/sessions/ID/plan.json    what is to be launched
-    0003.json                    launch 3 is over: its run and how it ended
-    0003.part/                   launch 3 while it runs; adopted by --resume where its `imb` was killed
-    0003.interrupted             the runs that launch 3 left when it was interrupted, until it is over
-    rounds-2.txt                 rounds of stage 2 of `imb fabric`
-    stopped.json                 why no more launches follow, of a session that stops when decided or grows
-    lock, owner.json             the process that executes it (imb.runner.lock)
-    standing.json, setup.log     which variant is set up, and output of setups and teardowns (imb.runner.setup_teardown)
+ARCHIVE/sessions/ID/plan.json    the planned launches
+    0003.json                    exists when launch 3 is over: its run and how it ended
+    0003.part/                   the files of launch 3 while it runs; if its `imb` was killed, --resume stores them
+    0003.interrupted             the interrupted runs of launch 3, until it is over
+    rounds-2.txt                 the rounds of stage 2 of `imb fabric`
+    stopped.json                 why no more launches follow, if the session stopped when decided or grows
+    lock, owner.json             the process that executes the session (imb.runner.lock)
+    standing.json, setup.log     the variant that is set up, and output of setups and teardowns (imb.runner.setup_teardown)
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ Settings = TypeVar("Settings", bound=msgspec.Struct)
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
-    """How launches are made; `imb run` has one, without a name. `setup` and `teardown`: shell commands that surround
-    its launches."""
+    """How launches are started. `imb run` has one variant, without a name. `setup` and `teardown`: shell commands before and after its
+    launches."""
 
     name: str = ""
     mpi: Installation
@@ -70,10 +70,10 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One launch: `arguments` are IMB's, `turn` counts repetitions of the same (rounds) from 1, `variant` is an index,
-    `ranks` take the place of those of the variant; `cell` is what is measured, whatever the variant; `repeats` is the number of
-    the launch that it takes the place of (imb.model.repeats); `timeout` takes the place of the plan's; `alone`: not interleaved with
-    others of its round and cell, nor compared with them, so that its transports are not asked for."""
+    """One launch. `arguments`: IMB's; `turn`: the round, from 1; `variant`: index in the plan; `ranks`: replaces the number in the variant;
+    `cell`: the same for launches that measure the same thing with different variants; `repeats`: the number of the launch that it
+    replaces (imb.model.repeats); `timeout`: replaces the plan's; `alone`: neither interleaved nor compared with other launches of its
+    round and cell, so the MPI is not asked for its transports."""
 
     number: int
     component: Component
@@ -88,13 +88,13 @@ class Item(msgspec.Struct, frozen=True):
     alone: bool = False
 
     def work_key(self) -> tuple[object, ...]:
-        """A key: equal for launches that measure the same in the same way, which take about the same time."""
+        """A key that is equal for launches that do the same work, and so take about the same time."""
         return self.variant, self.component, *self.arguments, self.ranks
 
 
 class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Launches follow until every band is decided at `relevant` by `metric`, of each variant against the first one, or for `budget`
-    seconds (None: no limit); at most those of the plan."""
+    """When a session stops: when the comparison of each variant with the first one is decided in every band (by `metric`, with `relevant` as
+    the smallest change that matters), after `budget` seconds (None: no limit), or when all planned launches are over."""
 
     design: SequentialDesign
     relevant: float = 0.05
@@ -103,14 +103,17 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """plan.json. `campaign`, `seed` and `source` (a hash of the file) are those of a campaign; `timeout` is of a launch,
-    `setup_timeout` of a setup or teardown command, in seconds. `parts`, above 1: launches of a round that measure the same
-    run interleaved, every row in so many alternating segments (imb.runner.interleave). `until`: when to stop before
-    all is launched (imb.experiments.rounds); None: never. `turn_limit`: the least time limit of a turn, in seconds (imb.runner.interleave).
-    `repeats`: how many launches at most are repeated, because the machine was outside its dominant state (imb.experiments.rounds).
-    `jobs`: how many jobs in sequence execute it, where it is submitted.
-    `command`: whose experiment it is (imb.registry), with its options in `settings`; None: a list of what was measured. `grows`: it plans its
-    next launches from those before, so all may be launched and more follow. `owner`: user id of who planned it."""
+    """The content of plan.json.
+
+    `campaign`, `seed`, `source`: name, seed and hash of the file of a campaign. `timeout`, `setup_timeout`: time limits in seconds of a
+    launch and of a setup or teardown command. `parts`: if above 1, launches of a round with the same cell run interleaved, and each row
+    is divided into this many segments (imb.runner.interleave). `until`: when to stop before all launches are over, or None for never
+    (imb.experiments.rounds). `turn_limit`: the least time limit of a turn in seconds (imb.runner.interleave). `repeats`: the most
+    launches to repeat because the machine was outside its dominant state (imb.experiments.rounds). `jobs`: the number of consecutive
+    jobs that execute it, if submitted. `command`: the command whose experiment this is (imb.registry), or None if the session only
+    lists its results; `settings`: the options of that command. `grows`: the session plans further launches from earlier ones, so it
+    may continue when all launches of the plan are over. `owner`: user id of its author.
+    """
 
     id: str
     created: str
@@ -132,7 +135,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     owner: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError, which a decoder reports: a file may hold anything."""
+        """Raises ValueError if the content is inconsistent, as a file may be; the decoder reports it."""
         if [item.number for item in self.items] != list(range(1, len(self.items) + 1)):
             raise ValueError("launches are not numbered from 1")
         if any(not 0 <= item.variant < len(self.variants) for item in self.items):
@@ -147,8 +150,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinishedLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """NUMBER.json. `seconds` of the launch, `wall` with all that `imb` does around it; its share, where several ran at the
-    same time."""
+    """The content of NUMBER.json. `seconds`: duration of the launch; `wall`: duration including the work of `imb` around it. If several launches
+    were interleaved, `wall` is the total divided by their number."""
 
     number: int
     run: str
@@ -161,7 +164,7 @@ class FinishedLaunch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted_seconds(self) -> float:
-        """What the launch counts in a budget: `wall`, or `seconds` of a launch that outlived its `imb`, which has no `wall`."""
+        """The seconds that the launch uses of a budget: `wall`, or `seconds` if it outlived its `imb` and so has no `wall`."""
         return self.wall or self.seconds or 0.0
 
 
@@ -177,7 +180,7 @@ def run_plan(
     labels: Sequence[str],
     sampling: passes.Sampling,
 ) -> Plan:
-    """What is to be launched: all components in turn, `launches` times. Raises ImbError."""
+    """A plan that launches all components one after another, `launches` times. Raises ImbError."""
     words = {
         component: [
             *names,
@@ -202,7 +205,7 @@ def run_plan(
 
 
 def plan_of(items: list[Item], variant: Variant, timeout: float | None) -> Plan:
-    """A new session of one variant. Raises ImbError where its launcher does not support what is requested."""
+    """The plan of a new session with one variant. Raises ImbError if its launcher does not support the request."""
     plan = Plan(id=new_id(), created=now(), timeout=timeout, variants=[variant], items=items)
     examine(plan)
     return plan
@@ -216,20 +219,20 @@ def growing_plan(
     intent: Intent,
     timeout: float | None,
 ) -> Plan:
-    """A new session without launches yet, which `command` plans by `settings` from those before."""
+    """The plan of a new session without launches. `command` adds launches later, from `settings` and earlier launches."""
     variant = Variant(mpi=mpi, programs=str(programs.absolute()), intent=intent)
     plan = set_settings(plan_of([], variant, timeout), command, settings)
     return msgspec.structs.replace(plan, grows=True)
 
 
 def set_settings(plan: Plan, command: str, settings: msgspec.Struct | None = None) -> Plan:
-    """The plan as one of a command."""
+    """The plan with this command and its settings."""
     encoded = msgspec.Raw(b"{}" if settings is None else msgspec.json.encode(settings))
     return msgspec.structs.replace(plan, command=command, settings=encoded)
 
 
 def settings_of(plan: Plan, type_: type[Settings]) -> Settings:
-    """What the plan records of the options of its command. Raises ImbError."""
+    """The options of the plan's command that the plan records. Raises ImbError if they cannot be read as this type."""
     try:
         return msgspec.json.decode(plan.settings, type=type_)
     except msgspec.DecodeError as error:
@@ -237,12 +240,12 @@ def settings_of(plan: Plan, type_: type[Settings]) -> Settings:
 
 
 def new_id() -> str:
-    """A name for a session; later ones sort after earlier ones."""
+    """A new session name; names sort by time."""
     return f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}"
 
 
 def examine(plan: Plan) -> None:
-    """Raises ImbError where a launcher does not support what is requested. Programs need not be built yet."""
+    """Raises ImbError if a launcher does not support the request. Programs need not be built yet."""
     for item in {item.work_key(): item for item in plan.items}.values():
         if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
             raise ImbError(
@@ -252,7 +255,7 @@ def examine(plan: Plan) -> None:
 
 
 def stall_limit(plan: Plan, item: Item) -> float | None:
-    """Seconds without a record after which a launch is ended, or None if it has a time limit instead."""
+    """Seconds without a record after which a launch is killed, or None if it has a time limit instead."""
     if item.timeout or plan.timeout:
         return None
     batches = launch_batches(plan, plan.items)
@@ -285,7 +288,8 @@ def _write_plan(archive: Archive, plan: Plan) -> None:
 def reporting_archive(
     function: Callable[Concatenate[Archive, Rest], Returned],
 ) -> Callable[Concatenate[Archive, Rest], Returned]:
-    """Reports an OSError that concerns the archive, such as a full disk, as one. Others are not about it: a launcher, a socket."""
+    """A decorator that converts an OSError of a file in the archive, such as a full disk, to an ImbError. Other OSErrors (of a launcher, a
+    socket) pass."""
 
     @functools.wraps(function)
     def wrapped(archive: Archive, /, *arguments: Rest.args, **options: Rest.kwargs) -> Returned:
@@ -301,7 +305,7 @@ def reporting_archive(
 
 @reporting_archive
 def extend(archive: Archive, plan: Plan) -> None:
-    """Writes the plan of a session that has more launches now, so it is not over. Only for the owner of its lock."""
+    """Writes the plan of a session that has more launches now, so it is not over. The caller must own its lock."""
     _write_plan(archive, plan)
     (folder_of(archive, plan.id) / _STOPPED).unlink(missing_ok=True)
 
@@ -312,12 +316,13 @@ def folder_of(archive: Archive, session: str) -> Path:
 
 
 def spool_of(archive: Archive, plan: Plan, item: Item) -> Path:
-    """Where a launch writes while it runs."""
+    """The folder into which a launch writes while it runs."""
     return folder_of(archive, plan.id) / f"{item.number:04d}.part"
 
 
 def finished_launches(archive: Archive, plan: Plan) -> dict[int, FinishedLaunch]:
-    """The launches that are over, by number. An interrupted launch is in the archive but not over. A file that cannot be read costs a note."""
+    """Number -> launch, for the launches that are over. An interrupted launch is in the archive but not over. If a file cannot be read, adds a
+    note."""
     planned = {item.number for item in plan.items}
     files = done_files(folder_of(archive, plan.id)).items()
     stored = {number: readable_json(file, FinishedLaunch) for number, file in files if number in planned}
@@ -325,24 +330,24 @@ def finished_launches(archive: Archive, plan: Plan) -> dict[int, FinishedLaunch]
 
 
 def done_file(archive: Archive, plan: Plan, item: Item) -> Path:
-    """How a launch ended, once it is over."""
+    """The file that says how a launch ended; it exists when the launch is over."""
     return folder_of(archive, plan.id) / f"{item.number:04d}.json"
 
 
 def interrupted_file(archive: Archive, plan: Plan, item: Item) -> Path:
-    """Names of the runs that an interrupted launch left."""
+    """The file with the names of the runs of an interrupted launch."""
     return folder_of(archive, plan.id) / f"{item.number:04d}.interrupted"
 
 
 def interrupted_runs(archive: Archive, plan: Plan, item: Item) -> list[str]:
-    """The runs that a launch left when it was interrupted, the last one last; none where it is over."""
+    """The runs of an interrupted launch, oldest first; empty if the launch is over."""
     file = interrupted_file(archive, plan, item)
     text = file.read_text(errors="replace") if file.exists() else ""
     return list(dict.fromkeys(run for run in text.split() if len(run) == 64 and run.isalnum()))
 
 
 def stop(archive: Archive, plan: Plan, reason: str) -> None:
-    """Records that no more launches follow, though some of the plan may be left. Only for the owner of the session's lock."""
+    """Records that no more launches follow, even if planned ones are left. The caller must own the session's lock."""
     write_whole(folder_of(archive, plan.id) / _STOPPED, msgspec.json.encode({"reason": reason}) + b"\n")
 
 
@@ -354,13 +359,13 @@ def is_over(archive: Archive, plan: Plan) -> bool:
 
 
 def done_files(folder: Path) -> dict[int, Path]:
-    """The files of what is over in the folder of a session, by number."""
+    """Number -> NUMBER.json, for the launches that are over in this folder of a session."""
     names = (_DONE.fullmatch(name) for name in names_in(folder))
     return {int(name[1]): folder / name[0] for name in names if name}
 
 
 class StartError(ImbError):
-    """A launch that cannot be started: no program, no launcher. It left nothing, and others may start."""
+    """Raised if a launch cannot be started because its program or launcher is missing. It left no files, and other launches may start."""
 
 
 def program_of(plan: Plan, item: Item) -> Path:
@@ -369,14 +374,14 @@ def program_of(plan: Plan, item: Item) -> Path:
 
 
 def refuse_missing_programs(plan: Plan, items: Iterable[Item] | None = None) -> None:
-    """Raises StartError where the executable of one of these launches, None: of any, is missing."""
+    """Raises StartError if the executable of one of these launches is missing; None checks all launches of the plan."""
     for program in {program_of(plan, item): None for item in (plan.items if items is None else items)}:
         if not os.access(program, os.X_OK):
             raise StartError(missing_program(program))
 
 
 def launch_batches(plan: Plan, todo: Sequence[Item]) -> list[list[Item]]:
-    """The launches in their order; those of one list run at the same time."""
+    """The launches in order. The launches of an inner list run interleaved."""
     if plan.parts == 1:
         return [[item] for item in todo]
     batches: dict[tuple[int, int, bool, int], list[Item]] = {}
@@ -389,9 +394,9 @@ def launch_batches(plan: Plan, todo: Sequence[Item]) -> list[list[Item]]:
 def command_of(
     plan: Plan, item: Item, spool: Path, turns: Sequence[str] = (), *, shown: bool = False
 ) -> Command:
-    """The exact command of a launch that writes into `spool`; `turns` is of Conductor.words. `shown`: without secrets.
+    """The exact command of a launch that writes into `spool`. `turns`: the result of Conductor.words; `shown`: hides secrets.
 
-    Raises ImbError where a value was not recorded because it may be secret, and is not in the environment.
+    Raises ImbError if a hidden value is not in the environment.
     """
     words = [str(program_of(plan, item)), *item.arguments, *turns, "-json", str(spool / "records.jsonl")]
     variant, intent = plan.variants[item.variant], intent_of(plan, item)
@@ -401,8 +406,8 @@ def command_of(
 
 
 def asking_command_of(plan: Plan, item: Item) -> Command | None:
-    """A launch like this one that measures nothing, in which the MPI reports its transports; None where it has no setting
-    for that."""
+    """The command of a launch like this one that measures nothing and makes the MPI report its transports, or None if the MPI has no
+    setting for that."""
     variant, intent = plan.variants[item.variant], _restore_secrets(intent_of(plan, item))
     if not (report := variant.mpi.known.report):
         return None
@@ -411,15 +416,14 @@ def asking_command_of(plan: Plan, item: Item) -> Command | None:
 
 
 def secrets_of(plan: Plan, item: Item) -> set[str]:
-    """What this launch may print that is not to be recorded. Raises ImbError where a value was not recorded, and is not in
-    the environment."""
+    """The secrets that this launch may print and that must not be recorded. Raises ImbError if a hidden value is not in the environment."""
     variant, intent = plan.variants[item.variant], _restore_secrets(intent_of(plan, item))
     commands = (*variant.setup, *variant.teardown)
     return secret_values(os.environ, intent.env, arguments=intent.extra, commands=commands)
 
 
 def _command_on_hosts(mpi: Installation, intent: Intent, words: Sequence[str]) -> Command:
-    """The command for the hosts that are launched on: the allocation, which may not include this host, or this host."""
+    """The command for the hosts of the launch: the hosts of the allocation, which may not include this one, or this host."""
     allocation = Allocation.of()
     outside = bool(allocation.hosts) and not {
         socket.gethostname(),
@@ -445,15 +449,15 @@ def remove_secrets(intent: Intent) -> Intent:
 
 
 def _restore_secrets(intent: Intent) -> Intent:
-    """The intent as it is launched. Raises ImbError."""
+    """The intent with hidden values from the environment, as it is launched. Raises ImbError if one is missing."""
     return msgspec.structs.replace(
         intent, env=reveal_secrets(intent.env), extra=revealed_arguments(intent.extra)
     )
 
 
 def refuse_without_secrets(plan: Plan, todo: Iterable[Item], *, recorded: bool = False) -> None:
-    """Raises ImbError where a value that these launches or their set-up need was not recorded, as it may be secret, and is not
-    in the environment. `recorded`: where the plan is read again before it is executed."""
+    """Raises ImbError if the environment lacks a hidden value that these launches or their setups need. `recorded`: the plan will be read
+    again from its file before it is executed."""
     for index in {item.variant for item in todo}:
         variant = _shown(plan.variants[index]) if recorded else plan.variants[index]
         _restore_secrets(variant.intent)
@@ -468,7 +472,7 @@ def intent_of(plan: Plan, item: Item) -> Intent:
 
 
 def is_remote(intent: Intent) -> bool:
-    """Whether ranks may be on other hosts, by the intent, launcher arguments or a scheduler's job."""
+    """Whether ranks may be on other hosts, because of the intent, launcher arguments or a scheduler's job."""
     return bool(intent.hosts or intent.ppn or HOST_OPTIONS & set(intent.extra) or is_in_job())
 
 
@@ -478,7 +482,7 @@ def is_in_job() -> bool:
 
 
 def same_launches(plan: Plan, items: Iterable[Item]) -> list[list[Item]]:
-    """Items by variant and what is launched, in the order of the plan's variants."""
+    """Groups of items with the same variant and the same work, in the order of the plan's variants."""
     alike: dict[tuple[object, ...], list[Item]] = {}
     for item in sorted(items, key=lambda item: item.variant):
         alike.setdefault(item.work_key(), []).append(item)
@@ -486,7 +490,7 @@ def same_launches(plan: Plan, items: Iterable[Item]) -> list[list[Item]]:
 
 
 def measured_amount(archive: Archive, over: FinishedLaunch) -> str:
-    """How much a launch measured, as text."""
+    """How much a launch measured, as text: rows, failures, defects."""
     end: End | None = None
     rows = failed = 0
     for record in archive.run(over.run).records().records:
@@ -501,9 +505,10 @@ def measured_amount(archive: Archive, over: FinishedLaunch) -> str:
 def remaining_seconds(
     plan: Plan, over: Iterable[FinishedLaunch], known: Mapping[tuple[object, ...], float] | None = None
 ) -> float | None:
-    """How long the launches that are not over will take; None where no duration is known.
+    """The expected seconds of the launches that are not over, or None if no duration is known.
 
-    Each takes the mean of launches like it so far; else what `known` has (seconds by `Item.work_key`); else the mean of all so far.
+    The expected duration of a launch is the mean of finished launches with the same `Item.work_key`; else the value in `known`, by
+    that key; else the mean of all finished launches.
     """
     items = {item.number: item for item in plan.items}
     took: dict[tuple[object, ...], list[float]] = {}

@@ -1,7 +1,7 @@
-"""Which variant of a campaign is set up. Every setup gets its teardown, also after `imb` was killed.
+"""Sets variants of a campaign up and tears them down. Every setup gets its teardown, even if `imb` was killed.
 
-ARCHIVE/sessions/ID/standing.json is written before a setup begins and deleted after a successful teardown, so
-that an `imb` that resumes the session finds what a killed one left set up.
+ARCHIVE/sessions/ID/standing.json is written before a setup begins and deleted after a successful teardown. So an `imb` that
+resumes the session finds the variant that a killed `imb` left set up.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from imb.store.durable import write_whole
 from imb.store.reading import UnreadableFile, read_json
 from imb.store.store import Archive
 
-_GRACE = 5.0  # seconds that a command has to end when asked to
-_STOPS = (signal.SIGTERM, signal.SIGHUP)  # sent by a scheduler or a closed terminal
+_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+_STOPS = (signal.SIGTERM, signal.SIGHUP)  # a scheduler or a closed terminal sends these
 
 
 class SetUpVariant(msgspec.Struct, frozen=True):
-    """standing.json: what is set up."""
+    """The content of standing.json: the index of the variant that is set up."""
 
     variant: int
 
 
 class SetupState:
-    """The variant that is set up. A context for the owner of the session's lock (imb.runner.lock): at its end, whatever the reason, the
-    variant is torn down."""
+    """A context that knows the variant that is set up, and tears it down at its end, whatever the reason. The caller must own the session's
+    lock (imb.runner.lock)."""
 
     def __init__(self, archive: Archive, plan: session.Plan, report: Callable[[str], None]) -> None:
         self.plan = plan
@@ -71,9 +71,9 @@ class SetupState:
                 signal.signal(number, handler)  # type: ignore[arg-type]
 
     def switch(self, variant: int) -> bool:
-        """Sets this variant up, in place of another one; False where its setup failed.
+        """Tears another variant down, if needed, and sets this one up. Returns False if its setup failed.
 
-        Raises ImbError where a teardown fails: later launches would not have their settings.
+        Raises ImbError if a teardown fails: later launches would not have their settings.
         """
         if variant in self.failed:
             return False
@@ -92,7 +92,7 @@ class SetupState:
         return True
 
     def _left(self) -> SetUpVariant:
-        """Raises ImbError where it is not known what is set up."""
+        """The content of standing.json. Raises ImbError if it cannot be read, so that the variant is unknown."""
         advice = "a variant is still set up; undo that by hand and delete the file, then resume"
         try:
             left = read_json(self.file, SetUpVariant)
@@ -129,10 +129,10 @@ class SetupState:
         return f"{self.plan.campaign}/{self.plan.variants[variant].name}"
 
     def _carry_out(self, step: str, variant: int, command: str) -> str | None:
-        """Runs one command, in a group of its own, so that the terminal's Ctrl-C does not reach it. Returns
-        what went wrong, or None if nothing did.
+        """Runs one command, in its own process group, so that the terminal's Ctrl-C does not reach it. Returns an error message, or
+        None if it succeeded.
 
-        Raises ImbError where a secret was not recorded and is not in the environment.
+        Raises ImbError if a hidden value is not in the environment.
         """
         whole, command = revealed_command(command), hidden_command(command)
         self.report(f"{step} of {self._name(variant)}: {command}")
@@ -195,7 +195,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Signals that would end `imb` take effect after this context."""
+    """A context that delays signals that would end `imb` until it is left."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

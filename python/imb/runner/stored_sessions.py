@@ -1,4 +1,4 @@
-"""Sessions in the archive: which one to resume, and how long their launches took."""
+"""Finds sessions in the archive: the one to resume, and the durations of earlier launches."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from imb.store.store import Archive
 
 
 def find_session(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
-    """The plan of the session whose name begins with `session`; None: of the one of this user that `find_resumable` chooses.
+    """The plan of the session whose name begins with `session`; None selects the session of this user that `find_resumable` chooses.
 
-    Raises ImbError where there is none, and, unless `force_owner`, where another user has or may have written it.
+    Raises ImbError if there is no such session or, without `force_owner`, if another user has or may have written it.
     """
     if session is not None and not session.strip():
         raise ImbError("a name is empty; give a session, or --resume alone for your newest")
@@ -51,8 +51,8 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
 
 
 def set_timeout(plan: Plan, timeout: float | None) -> Plan:
-    """The plan with this time limit for its launches, or None to keep its own. Raises ImbError where launches would exceed it that measure
-    as planned."""
+    """The plan with this time limit (seconds) for its launches; None keeps its own limit. Raises ImbError if the planned measurements take
+    longer than the limit."""
     if timeout is None:
         return plan
     budget = max((passes.budget_of(item.arguments) or 0.0 for item in plan.items), default=0.0)
@@ -64,8 +64,7 @@ def set_timeout(plan: Plan, timeout: float | None) -> Plan:
 
 
 def find_resumable(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
-    """The newest session that is neither over nor executed by a process; where there is none, the newest, or None if no
-    session."""
+    """The newest session that is neither over nor executed by a process; else the newest session; None if there are no sessions."""
     newest: Plan | None = None
     for plan in newest_first:
         newest = newest or plan
@@ -75,18 +74,18 @@ def find_resumable(archive: Archive, newest_first: Iterable[Plan]) -> Plan | Non
 
 
 def campaign_plans(archive: Archive, name: str | None) -> list[Plan]:
-    """The plans of this user's sessions of this campaign, None: of any; the oldest first."""
+    """The plans of this user's sessions of this campaign, or of all campaigns if None; oldest first."""
     plans = _own(_files(archive))
     return [plan for plan in plans if plan.campaign and name in (None, plan.campaign)]
 
 
 def command_plans(archive: Archive, command: str) -> Iterator[Plan]:
-    """The plans of this user's sessions of a command, the oldest first."""
+    """The plans of this user's sessions of a command, oldest first."""
     return (plan for plan in _own(_files(archive)) if plan.command == command)
 
 
 def _files(archive: Archive, start: str = "") -> list[Path]:
-    """The plans of sessions whose names begin with `start`, the oldest first."""
+    """The plan files of sessions whose names begin with `start`, oldest first."""
     folder = archive.sessions
     plans = (folder / name / "plan.json" for name in names_in(folder) if name.startswith(start))
     return [plan for plan in plans if not _is_missing(plan)]
@@ -97,13 +96,13 @@ def _is_missing(plan: Path) -> bool:
         plan.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return True
-    except OSError:  # a folder of another user: reading it gives the reason
+    except OSError:  # a folder of another user; the attempt to read it will tell the reason
         pass
     return False
 
 
 def _own(files: Iterable[Path]) -> Iterator[Plan]:
-    """The plans of this user. Those of others are not even read: they may be anything. One that cannot be read costs a note."""
+    """Yields the plans of this user. Does not read plans of other users, which may be anything. Adds a note for a plan that cannot be read."""
     for file in files:
         try:
             written = ownership.examine_file(file, folder=True, own=True)
@@ -124,7 +123,7 @@ def _decoded(file: Path, text: bytes) -> Plan:
 
 
 def unreadable_files(archive: Archive) -> Iterator[UnreadableFile]:
-    """Plans of sessions, and what they keep of launches that are over, if they cannot be read. Others may keep theirs private."""
+    """Yields plans and NUMBER.json files that cannot be read, except private ones of other users."""
     for plan in _files(archive):
         if (error := _unreadable(plan, Plan)) and isinstance(error.error, PermissionError):
             continue
@@ -141,8 +140,8 @@ def _unreadable(file: Path, kind: type[Any]) -> UnreadableFile | None:
 
 
 def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], float]:
-    """Seconds by `Item.work_key` that such launches took in earlier sessions of this user's campaign; for launches in passes that were never
-    made, what they may take at most."""
+    """`Item.work_key` -> seconds that such launches took in earlier sessions of this user's campaign. For launches in passes that never ran, the
+    most seconds that they may take."""
     most = {item.work_key(): passes.most_seconds(item.arguments) for item in plan.items}
     names = {variant.name: index for index, variant in enumerate(plan.variants)}
     took: dict[tuple[object, ...], list[float]] = {}

@@ -1,4 +1,4 @@
-"""A session as a job of a scheduler, through PSI/J: the job is `imb run --resume` on the same archive."""
+"""Submits a session as a job to a scheduler, through PSI/J. The job runs `imb run --resume` on the same archive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scheduler: TypeAlias = Literal["local", "slurm"]
 
 
 class SubmittedJob(NamedTuple):
-    """A job: the scheduler's name of it, where its output and errors go, and the exit status of a local one."""
+    """A job. `name`: the scheduler's identifier; `output`, `errors`: the files of its output; `status`: the exit status of a local job."""
 
     name: str
     output: Path
@@ -35,9 +35,11 @@ def submit(
     after: str | None = None,
     timeout: float | None = None,
 ) -> SubmittedJob:
-    """Submits, and waits for a local job. The output of a job goes to the session's folder: job.out and job.err, for the next
-    one job-2.out and job-2.err. A job begins when the job `after` has ended. `timeout`: of launches, where it is not the plan's. Raises ImbError where PSI/J is missing or the scheduler
-    refuses.
+    """Submits a job; waits for it if it is local. The output goes to the session's folder: job.out and job.err for the first job,
+    job-2.out and job-2.err for the next.
+
+    The job begins when the job `after` has ended. `timeout`: replaces the plan's time limit of launches, in seconds. Raises ImbError if
+    PSI/J is missing or the scheduler refuses the job.
     """
     import psij
 
@@ -51,7 +53,7 @@ def submit(
     if minutes is not None:
         attributes.duration = timedelta(minutes=minutes)
     if scheduler == "slurm":
-        # PSI/J has no attributes for these.
+        # PSI/J has no attribute for these options.
         custom = {"slurm.nodelist": ",".join(hosts)} if hosts else {}
         custom |= {"slurm.dependency": f"afterany:{after}"} if after else {}
         attributes.custom_attributes = {"slurm.job-name": f"imb-{plan.id}", **custom}
@@ -70,13 +72,13 @@ def submit(
                 node_count=nodes, processes_per_node=per_node, exclusive_node_use=True
             ),
             attributes=attributes,
-            launcher="single",  # `imb` starts the ranks itself, with the launcher of the session's MPI
+            launcher="single",  # `imb` itself starts the ranks, with the launcher of the session's MPI
         )
     )
     try:
         psij.JobExecutor.get_instance(scheduler).submit(job)
         if scheduler != "local":
-            output.touch()  # the name is taken
+            output.touch()  # reserves the name
             return SubmittedJob(str(job.native_id), output, errors)
         status = job.wait()
     except (psij.SubmitException, psij.InvalidJobException, ValueError) as error:
@@ -92,7 +94,7 @@ def submit(
 
 
 def _files(folder: Path) -> tuple[Path, Path]:
-    """Where a job's output and errors go: names that no earlier job of this session has."""
+    """The files for a job's output and errors, with names that no earlier job of this session has."""
     names = itertools.chain(["job"], (f"job-{number}" for number in itertools.count(2)))
     name = next(name for name in names if not (folder / f"{name}.out").exists())
     return folder / f"{name}.out", folder / f"{name}.err"

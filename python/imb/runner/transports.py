@@ -13,13 +13,14 @@ from imb.mpi import launch
 from imb.mpi.launchers import Command
 from imb.runner.session import Item, Plan, asking_command_of
 
-_SECONDS = 20.0  # time limit of such a launch; it takes one second
+_SECONDS = 20.0  # time limit of a launch that reports transports; it takes about one second
 
 _reported: dict[tuple[str, int, int | None], str | None] = {}  # by session, variant and ranks
 
 
 def reported_transports(plan: Plan, item: Item, hide: Collection[str]) -> tuple[str | None, bool]:
-    """The transports, asked for once in a session for each variant and number of ranks; and whether asking was interrupted."""
+    """The transports that the MPI reports, or None; and whether the user interrupted the launch that asks. That launch runs once per session,
+    variant and number of ranks."""
     interrupted = False
     key = plan.id, item.variant, item.ranks
     if key not in _reported:
@@ -32,7 +33,7 @@ def reported_transports(plan: Plan, item: Item, hide: Collection[str]) -> tuple[
 
 
 def ask_transports(mpi: MpiLibrary, command: Command, hide: Collection[str] = ()) -> tuple[str | None, bool]:
-    """The transports that the MPI reports in this launch, which is only made for that; whether it was interrupted."""
+    """Runs a launch in which the MPI reports its transports; returns them, or None, and whether the user interrupted it."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")
         ended = launch.run(command, output=output, errors=Path(folder, "errors"), timeout=_SECONDS, hide=hide)

@@ -43,7 +43,7 @@ def make(
     foreign: Collection[str] = (),
 ) -> Baseline:
     """A baseline of these launches; `add` gives it its version. `foreign`: whole names of runs whose facts another user may have
-    written. Raises ImbError where they are of several kinds."""
+    written. Raises ImbError if they are of several kinds."""
     if not _NAME.match(name):
         raise ImbError(f"invalid baseline name: {name!r}; use letters, digits and ._+=:-, no blanks")
     for metric in tolerances:
@@ -110,7 +110,7 @@ def path_of_baseline(archive: Archive, baseline: Baseline) -> Path:
 
 
 def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
-    """The baseline in a file; `text`: its content, if it was read already. Raises ImbError, also where the file was modified."""
+    """The baseline in a file; `text`: its content, if it was read already. Raises ImbError, also if the file was modified."""
     try:
         text = read_part(path) if text is None else text
         baseline = json_of(path, text, Baseline)
@@ -128,7 +128,7 @@ def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
 
 
 def baseline_versions(archive: Archive, name: str) -> list[Baseline]:
-    """The versions that NAME or NAME@VERSION means, oldest first. Raises ImbError where there is none."""
+    """The versions that NAME or NAME@VERSION means, oldest first. Raises ImbError if there is none."""
     bare, at, version = name.partition("@")
     paths = files(archive, bare) if _NAME.match(bare) else []
     versions = [load_baseline(path) for path in paths if not at or str(int(path.stem)) == version]

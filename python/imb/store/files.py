@@ -38,7 +38,7 @@ class FileRun:
         return name_of(file_facts(self.content.parts()))
 
     def part(self, name: str) -> bytes | None:
-        """The bytes of `records.jsonl`, `output.txt` or `facts.json`; None where there are none."""
+        """The bytes of `records.jsonl`, `output.txt` or `facts.json`, or None if there are none."""
         return self.content.parts().get(name)
 
     def facts(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def sources_of(runs: Iterable[object]) -> list[Path]:
 
 
 def runs_in(path: Path) -> Iterator[FileRun]:
-    """The runs of a file, or of all files in a folder. Raises ImbError where there is none, or a file cannot be read."""
+    """The runs of a file, or of all files in a folder. Raises ImbError if there is none, or a file cannot be read."""
     without_runs: list[Problem] = []  # problems of files that have no run
     empty = True
     for file in files_in([path]):

@@ -129,7 +129,7 @@ class Index:
         return runs["run"]
 
     def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
-        """Raises ImbError where the cache cannot be written, _Changed."""
+        """Raises ImbError if the cache cannot be written, _Changed."""
         try:
             self._write_segment(runs, tables)
         except FileNotFoundError as error:

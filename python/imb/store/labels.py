@@ -132,7 +132,7 @@ def check_labels(labels: Sequence[str]) -> list[str]:
 
 
 def label_from_title(title: str) -> str | None:
-    """A label from the title of a section in a log, which may be any text; None where nothing of it can be a label."""
+    """A label from the title of a section in a log, which may be any text, or None if nothing of it can be a label."""
     words = " ".join(one_line(title).replace(",", ";").split())
     label = words.removeprefix(QUERY)[:_LONGEST].strip()
     return label if label and not _reason(label) else None

@@ -34,7 +34,7 @@ class NoResult(ImbError):
 
 
 def load(archive: Archive, names: str) -> Side:
-    """The launches of these names, which commas separate. Raises ImbError where there is none.
+    """The launches of these names, which commas separate. Raises ImbError if there is none.
 
     A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), one
     launch of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column
@@ -44,12 +44,12 @@ def load(archive: Archive, names: str) -> Side:
 
 
 def named_runs(archive: Archive, names: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of these names, as in `load`. Raises ImbError where there is none."""
+    """The runs of these names, as in `load`. Raises ImbError if there is none."""
     return readable_runs(archive, *_names_in(archive, names))
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
-    """The launches of these runs, by whole name. Raises NoResult where there is no result in them."""
+    """The launches of these runs, by whole name. Raises NoResult if there is no result in them."""
     return side_from(each_readable(runs, archive.whole_run), name)
 
 
@@ -95,7 +95,7 @@ def launches_in(archive: Archive, run: str) -> list[Launch]:
 
 
 def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of these names, to read: as in `stored_names`, but those of a file need not be stored. Raises ImbError where there is
+    """The runs of these names, to read: as in `stored_names`, but those of a file need not be stored. Raises ImbError if there is
     none."""
     present = archive.ids()
     for name in names:
@@ -118,7 +118,7 @@ def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[S
 
 
 def _numbered_launch(name: str) -> FileRun | None:
-    """The launch `FILE#2` of a file; None where the name is of another form, or there is no such file."""
+    """The launch `FILE#2` of a file, or None if the name is of another form, or there is no such file."""
     from imb.store.files import runs_in
 
     split = _NUMBERED.fullmatch(name)
@@ -134,7 +134,7 @@ def _numbered_launch(name: str) -> FileRun | None:
 def stored_names(archive: Archive, *names: str) -> list[str]:
     """Whole names of the stored runs of these names, readable or not: of a label all that have it; of the beginning of a run's
     name that run; of `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same
-    content. Raises ImbError where there is none, or a file has content that is not stored."""
+    content. Raises ImbError if there is none, or a file has content that is not stored."""
     present = archive.ids()
     return [run for name in names for run in _stored(archive, name, present, archive.tags)]
 
@@ -156,7 +156,7 @@ def _stored(
 
 def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
     """Name and file of the records of these runs, as in `stored_names`; for files, stored or not, the files themselves, also for one launch
-    in a file (`FILE#2`). For records that are too many to be read at once. Raises ImbError where there is none."""
+    in a file (`FILE#2`). For records that are too many to be read at once. Raises ImbError if there is none."""
     present = archive.ids()
     by_path: dict[Path, str] = {}
     numbered: dict[str, Path] = {}
@@ -182,7 +182,7 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
 
 
 def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
-    """Whole names of the one stored run of a name, or of all of them, readable or not. Raises ImbError where there is none, or
+    """Whole names of the one stored run of a name, or of all of them, readable or not. Raises ImbError if there is none, or
     several without `all_of_them`."""
     runs = stored_names(archive, name)
     if len(runs) > 1 and not all_of_them:
@@ -191,7 +191,7 @@ def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
 
 
 def whole_names(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
-    """Whole names of the runs that these names mean, as in `stored_names`. `tags`: those of the archive. Raises ImbError where a name
+    """Whole names of the runs that these names mean, as in `stored_names`. `tags`: those of the archive. Raises ImbError if a name
     has no run."""
     present = archive.ids()
     return {run for name in names for run in _stored(archive, name, present, lambda: tags)}
@@ -228,7 +228,7 @@ def _names_launch_in_file(name: str) -> bool:
 def _ids_named(
     archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]] | None = None
 ) -> list[str]:
-    """Whole names of runs; empty where no run and no label has this name. `present`: the archive's runs. Raises ImbError for an
+    """Whole names of runs; empty if no run and no label has this name. `present`: the archive's runs. Raises ImbError for an
     empty name: of a variable that is not set in a shell, and as a path it would be the current folder."""
     if not name.strip():
         raise ImbError("a name is empty; give a run, a label or a file")
@@ -238,8 +238,8 @@ def _ids_named(
 
 
 def matching_runs(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tags]]) -> list[str]:
-    """Of these runs those with this label, or the one whose name begins with `name`; empty where there is none. Raises ImbError
-    where the names of several runs begin with it.
+    """Of these runs those with this label, or the one whose name begins with `name`; empty if there is none. Raises ImbError
+    if the names of several runs begin with it.
 
     A label cannot hide a run whose shown name is given; shorter names are labels first, as `2026` may be one.
     """
@@ -258,7 +258,7 @@ def _labeled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[s
 
 
 def reason_of(run: StoredRun | FileRun) -> str | None:
-    """Why its launch failed, as the launcher or the MPI printed it; None where nothing was printed."""
+    """Why its launch failed, as the launcher or the MPI printed it, or None if nothing was printed."""
     from imb.readers.launch_errors import reason
 
     return reason(run.part("stderr.txt") or b"", run.part("output.txt") or b"")
@@ -272,7 +272,7 @@ def unreachable_of(run: StoredRun, hosts: Collection[str]) -> dict[str, str]:
 
 
 def _path(name: str) -> Path | None:
-    """The file or folder of this name; None where there is none."""
+    """The file or folder of this name, or None if there is none."""
     try:
         paths = (Path(spelled).expanduser() for spelled in dict.fromkeys((name, named_bytes(name))))
         return next((path for path in paths if path.exists()), None)

@@ -31,7 +31,7 @@ def identity(path: Path) -> tuple[int, int, str] | None:
 
 
 def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], option: str) -> None:
-    """Raises ImbError where `output` is one of the files that the command reads, or a part of the archive. To be called before
+    """Raises ImbError if `output` is one of the files that the command reads, or a part of the archive. To be called before
     anything is launched or written."""
     place = identity(output)
     if source := next((path for path in sources if place and identity(path) == place), None):

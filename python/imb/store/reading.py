@@ -66,7 +66,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def refuse_other_size(path: Path, size: int, stored: int) -> None:
-    """Raises UnreadableFile where a file has not the size with which it was stored."""
+    """Raises UnreadableFile if a file has not the size with which it was stored."""
     if size != stored:
         raise UnreadableFile(path, ValueError(f"damaged: {size} instead of {stored} bytes"))
 
@@ -85,7 +85,7 @@ def json_of(path: Path, data: bytes, kind: type[Kind]) -> Kind:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Names of what a folder holds, sorted; none where it does not exist. One that cannot be read costs a note."""
+    """Names of what a folder holds, sorted; none if it does not exist. One that cannot be read costs a note."""
     try:
         return sorted(entry.name for entry in os.scandir(folder))
     except FileNotFoundError:
@@ -115,7 +115,7 @@ def each_readable(
 
 
 def readable_json(path: Path, kind: type[Kind], consequence: str = "left out") -> Kind | None:
-    """`read_json`; None where the file cannot be read, which costs a note that ends with the consequence."""
+    """`read_json`, or None if the file cannot be read, which costs a note that ends with the consequence."""
     try:
         return read_json(path, kind)
     except UnreadableFile as error:

@@ -12,7 +12,7 @@ from imb.store.store import SHORT, Archive
 
 def removed_runs(archive: Archive, names: Iterable[str]) -> dict[str, Path]:
     """The removed runs of these names, by whole name: of a label all that have it, of the beginning of a run's name that
-    run; and where the last copy of each is. Raises ImbError where there is none, or several names begin so."""
+    run; and where the last copy of each is. Raises ImbError if there is none, or several names begin so."""
     copies, present = archive.removed_copies(), archive.ids()
     absent = sorted(copies.keys() - set(present))
     removed: dict[str, Path] = {}

@@ -14,7 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Columns: TypeAlias = dict[str, list[Any]]  # name -> a value for each run, None where there is none
+Columns: TypeAlias = dict[str, list[Any]]  # name -> a value for each run, or None if there is none
 RUNS: dict[str, type[str] | type[int]] = {
     "run": str,
     "added": str,
@@ -64,7 +64,7 @@ def add_seal(data: bytes) -> bytes:
 
 
 def check_seal(data: bytes) -> bytes:
-    """The bytes before their checksum. Raises ValueError where they are not those that were written."""
+    """The bytes before their checksum. Raises ValueError if they are not those that were written."""
     content, seal = data[:-_SEAL], data[-_SEAL:]
     if zlib.crc32(content).to_bytes(_SEAL, "big") != seal:
         raise ValueError("damaged")
@@ -77,7 +77,7 @@ def encode_table(columns: Mapping[str, Sequence[Any]], files: Mapping[str, Table
 
 
 def decode_table(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, TableFile]]:
-    """These columns of such a file, the others are passed over; and the other files. Raises ValueError where it is none."""
+    """These columns of such a file, the others are passed over; and the other files. Raises ValueError if it is none."""
     parts = _FILE.decode(check_seal(data))
     if not parts.keys() >= {_FILES, *names}:
         raise ValueError("lacks a column")

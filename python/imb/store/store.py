@@ -136,7 +136,7 @@ class StoredRun(msgspec.Struct, frozen=True):
         return True
 
     def part(self, name: str) -> bytes | None:
-        """The bytes of one of CONTENT; None where the run has no such file. Raises UnreadableFile."""
+        """The bytes of one of CONTENT, or None if the run has no such file. Raises UnreadableFile."""
         if (stored := self.manifest.files.get(name)) is None:
             return None
         data = read_part(self.folder / name)
@@ -144,12 +144,12 @@ class StoredRun(msgspec.Struct, frozen=True):
         return data
 
     def facts(self) -> dict[str, Any]:
-        """facts.json; empty where there is none. Raises UnreadableFile."""
+        """facts.json; empty if there is none. Raises UnreadableFile."""
         data = self.part("facts.json")
         return {} if data is None else json_of(self.folder / "facts.json", data, dict[str, Any])
 
     def refuse_damage(self) -> None:
-        """Raises UnreadableFile where facts.json is damaged, or another file is missing, truncated or unreadable for this user. Does not
+        """Raises UnreadableFile if facts.json is damaged, or another file is missing, truncated or unreadable for this user. Does not
         read the others: `imb archive verify` does."""
         self.facts()
         for name, stored in self.manifest.files.items():
@@ -260,7 +260,7 @@ class Archive:
     # --- Writing -------------------------------------------------------------------------------------
 
     def add(self, content: Content) -> AddedRun:
-        """Puts one run into the archive; on return it is on disk. Raises ImbError where it cannot be written."""
+        """Puts one run into the archive; on return it is on disk. Raises ImbError if it cannot be written."""
         return self.add_many([content])[0]
 
     def add_many(
@@ -378,7 +378,7 @@ class Archive:
         return folder, manifest, content.labels
 
     def _publish(self, folder: Path, manifest: Manifest) -> bool:
-        """Renames a staged run to its place; False where it is there already."""
+        """Renames a staged run to its place; False if it is there already."""
         place = self.path_of(manifest.id)
         place.parent.mkdir(exist_ok=True)
         if place.exists() and not self._is_whole(place, manifest):
@@ -408,7 +408,7 @@ class Archive:
         return place
 
     def remove(self, run_id: str) -> Path:
-        """Moves a run to removed/ and returns where it is now. Raises ImbError where there is none."""
+        """Moves a run to removed/ and returns where it is now. Raises ImbError if there is none."""
         try:
             return self._take_out(run_id)
         except OSError as error:
@@ -422,7 +422,7 @@ class Archive:
         self.write_changes([change_by_me(run_id, add=add, remove=remove, note=note)])
 
     def write_changes(self, changes: Sequence[LabelChange]) -> None:
-        """Writes changes of labels, with one sync for all of them. Raises ImbError where they cannot be written."""
+        """Writes changes of labels, with one sync for all of them. Raises ImbError if they cannot be written."""
         try:
             self.label_folder.mkdir(parents=True, exist_ok=True)
             self.label_log.write(changes)
@@ -456,7 +456,7 @@ class Archive:
         return {copy.name[:64]: copy for copy in copies}
 
     def run(self, run_id: str) -> StoredRun:
-        """A run by its whole name. Raises UnreadableFile where its manifest cannot be read."""
+        """A run by its whole name. Raises UnreadableFile if its manifest cannot be read."""
         place = self.path_of(run_id)
         return StoredRun(place, read_json(place / "manifest.json", Manifest))
 
