@@ -1,1 +1,1 @@
-"""MPI installations: builds of the suite, launchers, conditions, doctor."""
+"""Finds MPI installations, builds the suite for them, launches it, and checks the host."""

@@ -1,4 +1,4 @@
-"""What a scheduler gave to the job that this process is part of: the one place that reads its variables.
+"""The resources that a scheduler allocated to the job of this process. Only this module reads the variables of schedulers.
 
 Sources: the manual pages of sbatch (Slurm), qsub and pbs_environment (PBS, OpenPBS, Torque), sge_pe and qsub (Grid Engine),
 flux-environment (Flux), the environment variable reference of IBM Spectrum LSF.
@@ -23,8 +23,8 @@ from imb.mpi.installations import output_of
 
 
 class Allocation(NamedTuple):
-    """`scheduler` is empty where there is none. `nodes` 0: not known; `hosts`: their names, as far as known; `tasks`: the ranks that
-    were asked for, `cpus`: those of the smallest node, None: not known."""
+    """An allocation. `scheduler`: its name, empty if there is none; `nodes`: 0 if unknown; `hosts`: the known names; `tasks`: requested
+    ranks, or None if unknown; `cpus`: CPUs of the smallest node, or None if unknown."""
 
     scheduler: str = ""
     nodes: int = 0
@@ -34,7 +34,7 @@ class Allocation(NamedTuple):
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None) -> Allocation:
-        """By `environment`, None: the variables of this process."""
+        """The allocation according to `environment`; None stands for the variables of this process."""
         variables = os.environ if environment is None else environment
         allocations = [read(variables) for mark, read in _READERS.items() if mark in variables]
         return next((allocation for allocation in allocations if allocation.nodes), (*allocations, cls())[0])
@@ -51,7 +51,7 @@ def _slurm(variables: Mapping[str, str]) -> Allocation:
 
 
 def _pbs(variables: Mapping[str, str]) -> Allocation:
-    """PBS_NODEFILE has a line for each rank, in Torque for each CPU."""
+    """Reads PBS_NODEFILE, which has a line for each rank, or in Torque for each CPU."""
     lines = _words_of(variables.get("PBS_NODEFILE"))
     hosts = tuple(dict.fromkeys(lines))
     nodes = len(hosts) or _number(variables, "PBS_NUM_NODES") or 0
@@ -60,8 +60,8 @@ def _pbs(variables: Mapping[str, str]) -> Allocation:
 
 
 def _lsf(variables: Mapping[str, str]) -> Allocation:
-    """A host per slot, in a file or, where they are few, in a variable; or each host with its slots. A slot is a CPU unless
-    the site says otherwise."""
+    """Reads a list with a host per slot (a file, or a variable if it is short), or a list of hosts with their slots. A slot is a CPU unless
+    the site defines it differently."""
     listed = _words_of(variables.get("LSB_DJOB_HOSTFILE")) or variables.get("LSB_HOSTS", "").split()
     slots = Counter(listed)
     pairs = variables.get("LSB_MCPU_HOSTS", "").split()
@@ -74,7 +74,7 @@ def _lsf(variables: Mapping[str, str]) -> Allocation:
 
 
 def _grid_engine(variables: Mapping[str, str]) -> Allocation:
-    """PE_HOSTFILE has lines `host slots queue processors`; a serial job has none."""
+    """Reads PE_HOSTFILE, whose lines are `host slots queue processors`. A serial job has no such file."""
     lines = [line.split() for line in _text_of(variables.get("PE_HOSTFILE")).splitlines()]
     hosts = tuple(dict.fromkeys(words[0] for words in lines if words))
     nodes = len(hosts) or _number(variables, "NHOSTS") or 0
@@ -82,7 +82,7 @@ def _grid_engine(variables: Mapping[str, str]) -> Allocation:
 
 
 def _flux(variables: Mapping[str, str]) -> Allocation:
-    """`flux run` sets variables with its size; in an instance of `flux batch` or `flux alloc` the instance is asked for it."""
+    """Reads the variables that `flux run` sets. Within `flux batch` or `flux alloc`, asks the Flux instance."""
     if nodes := _number(variables, "FLUX_JOB_NNODES"):
         return Allocation("Flux", nodes, (), _number(variables, "FLUX_JOB_SIZE"))
     nodes, cores = _flux_resources(variables.get("FLUX_URI", ""))
@@ -91,14 +91,14 @@ def _flux(variables: Mapping[str, str]) -> Allocation:
 
 @lru_cache
 def _flux_resources(instance: str) -> tuple[int, int]:
-    """Nodes and cores of the instance; 0 if it does not answer."""
+    """Nodes and cores of the Flux instance; 0 and 0 if it does not answer."""
     status, output = output_of(["flux", "resource", "list", "-s", "up", "-no", "{nnodes} {ncores}"])
     match = re.fullmatch(r"\s*(\d+) (\d+)\s*", output) if status == 0 else None
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
-# The variable that each sets in its jobs; Grid Engine's JOB_ID could be anyone's. Flux first: its instance may run in a job of another
-# scheduler, whose variables it inherits, and gives out a part of it.
+# A variable that each scheduler sets in its jobs; Grid Engine's JOB_ID could come from another program. Flux is first: its instance may
+# run in a job of another scheduler, inherits that scheduler's variables, and allocates a part of that job.
 _READERS = {
     "FLUX_JOB_ID": _flux,
     "FLUX_URI": _flux,
@@ -113,8 +113,9 @@ _READERS = {
 
 
 def leave() -> None:
-    """Removes the variables of a scheduler from this process and all that it starts, and the choice of a scheduler as launcher: a prolog is no
-    job, and a launcher that is to use one fails or hangs without. Sets HOME where it is missing, as in Slurm's prologs: Open MPI 5 fails without."""
+    """Removes a scheduler's variables, and the choice of a scheduler as launcher, from the environment of this process and its children.
+    A prolog is not a job, and there a launcher that tries to use the scheduler fails or hangs. Also sets HOME if it is missing, as in
+    Slurm's prologs, since Open MPI 5 fails without it."""
     for name, value in list(os.environ.items()):
         chosen = (
             {Path(word.strip()).name for word in value.split(",")} if LAUNCHER_CHOICES.match(name) else set()
@@ -122,12 +123,12 @@ def leave() -> None:
         if JOB_VARIABLES.match(name) or chosen & SCHEDULERS:
             del os.environ[name]
     if not os.environ.get("HOME"):
-        with suppress(RuntimeError):  # no entry in passwd
+        with suppress(RuntimeError):  # the user has no entry in passwd
             os.environ["HOME"] = str(Path.home())
 
 
 def _number(variables: Mapping[str, str], *names: str) -> int | None:
-    """The first of these that is a number above 0."""
+    """The first of these variables that is a number above 0, or None."""
     return next(
         (int(value) for name in names if (value := variables.get(name, "")).isdecimal() and int(value)), None
     )
@@ -145,5 +146,5 @@ def _text_of(file: str | None) -> str:
 
 
 def hosts_offered(hosts: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """How many hosts there are: those of the option, of the allocation, or this one."""
+    """The number of available hosts: `hosts` if the user gives them, else the allocation's nodes, else 1 (this host)."""
     return len(hosts) or Allocation.of(environment).nodes or 1

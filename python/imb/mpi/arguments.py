@@ -1,4 +1,4 @@
-"""Launcher arguments: those of two sets together, and arguments that a launcher refused."""
+"""Merges launcher arguments, and detects that a launcher refused its arguments."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _REFUSED = re.compile(joined((*(mpi.refusal for mpi in MPIS), r'Try "srun --help
 
 
 def override_arguments(first: Sequence[str], then: Sequence[str]) -> list[str]:
-    """Both sets of arguments. Where they set the same (`--mca NAME`, `-x NAME`, `--map-by`), only that of `then` is kept: some
-    launchers reject an option that they get twice."""
+    """Merges two sets of arguments. If both set the same thing (`--mca NAME`, `-x NAME`, `--map-by`), keeps only the one in `then`, since
+    some launchers reject an option that they get twice."""
     overridden = {_setting(group) for group in groups(then)}
     kept = [word for group in groups(first) if _setting(group) not in overridden for word in group]
     return [*kept, *then]
 
 
 def groups(words: Sequence[str]) -> Iterator[list[str]]:
-    """Each option with the values that follow it."""
+    """Yields each option together with the values that follow it."""
     group: list[str] = []
     for word in words:
         if word.startswith("-") and group:
@@ -31,7 +31,7 @@ def groups(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _setting(group: Sequence[str]) -> tuple[str, ...]:
-    """What an option sets."""
+    """A key that is equal for options that set the same thing."""
     option = group[0].partition("=")[0].lstrip("-")
     option = OPTION_SYNONYMS.get(option, option)
     named = option in ASSIGNING_OPTIONS or option in NAMED_OPTIONS
@@ -39,5 +39,5 @@ def _setting(group: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_refusal(errors: bytes) -> bool:
-    """Whether a launcher printed that it rejects its arguments: another launch would not change that."""
+    """Whether a launcher printed that it rejects its arguments, so that another launch would also fail."""
     return bool(_REFUSED.search(errors.decode(errors="replace")))

@@ -1,6 +1,6 @@
-"""The suite for an MPI, from the sources in the package, kept in the user's cache by MPI, compiler and sources.
+"""Builds the suite for an MPI from the sources in the package. The user's cache keeps builds by MPI, compiler and sources.
 
-In a checkout it is compiled where `make` compiles it, so that each file is compiled once.
+In a checkout, the build uses the build folder of `make`, so that each file is compiled only once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from imb.mpi.installations import Installation, output_of
 
 _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
 _ERROR = re.compile(r"error|undefined reference|No such file|not found", re.IGNORECASE)
-_FLAGS = ("CXXFLAGS", "LDFLAGS", "CMAKE_BUILD_TYPE")  # variables that CMake reads
-_MOST = 30  # lines of a failed build that are shown
+_FLAGS = ("CXXFLAGS", "LDFLAGS", "CMAKE_BUILD_TYPE")  # environment variables that CMake reads
+_MOST = 30  # most lines of a failed build to show
 
 
 class BuildError(ImbError):
-    """`words`: the compiler's output."""
+    """A failed build. `words`: the compiler's output."""
 
     def __init__(self, line: str, words: str) -> None:
         super().__init__(line, status=Status.FAILED)
@@ -40,7 +40,7 @@ class BuildError(ImbError):
 
 
 def build_key(mpi: Installation, compiler: str | None = None) -> str:
-    """A name of a build: MPI and version, and a hash of wrapper, compiler and sources. Raises ImbError."""
+    """The name of a build: MPI and version, and a hash of wrapper, compiler and sources. Raises ImbError."""
     if not mpi.wrapper:
         raise ImbError(
             f"{mpi.version} ({mpi.launcher}) has no C++ wrapper to build with; install its development files,"
@@ -54,38 +54,38 @@ def build_key(mpi: Installation, compiler: str | None = None) -> str:
 
 
 def build_folder(key: str) -> Path:
-    """Where the executables of a build are, or will be."""
+    """The folder for the executables of a build, existing or not."""
     return cache_folder() / key / "bin"
 
 
 def programs(key: str) -> Path | None:
-    """The folder with the executables of a build, or None if it is not there."""
+    """The folder with the executables of a build, or None if it does not exist."""
     folder = build_folder(key) if builds.has_built() else None
     return folder if folder and folder.is_dir() else None
 
 
 def all_components() -> list[str]:
-    """The components of the suite that is built, such as "MPI1"."""
+    """The components that a build of the suite contains, such as "MPI1"."""
     return (suite_folder() / "src" / "benchmarks" / "components.txt").read_text().split()
 
 
 def has_programs(folder: Path, components: Collection[str]) -> bool:
-    """Whether the folder of a build is there, with the executables of these components."""
+    """Whether the folder exists and has the executables of these components."""
     return folder.is_dir() and all((folder / f"IMB-{name}").exists() for name in components)
 
 
 def place_of(mpi: Installation, compiler: str | None = None) -> Path:
-    """The folder where the programs for an MPI are, or will be: what was built for it, else what came with the package; with
-    a compiler, only what is built. Raises ImbError if there is none and none can be built."""
+    """The folder for the programs for an MPI, existing or not: a build, or the package's programs if there is no build. With a compiler, only a
+    build. Raises ImbError if there are no programs and none can be built."""
     packaged = None if compiler else prebuilt.programs_for(mpi)
-    if packaged and not (mpi.wrapper and builds.has_built()):  # build_key starts two processes
+    if packaged and not (mpi.wrapper and builds.has_built()):  # avoids build_key, which starts two processes
         return packaged
     native = build_folder(build_key(mpi, compiler))
     return packaged if packaged and not native.is_dir() else native
 
 
 def folder_of_make(mpi: Installation, compiler: str | None) -> Path | None:
-    """Where `make` builds the same."""
+    """The folder in which `make` does the same build, or None."""
     special = compiler or any(os.environ.get(name) for name in _FLAGS)
     return None if special else builds.make_folder(mpi.wrapper, _compiler(mpi, None))
 
@@ -97,11 +97,11 @@ def build(
     *,
     on_percent: Callable[[float], None] = lambda percent: None,
 ) -> Path:
-    """Builds, and returns the folder with the executables, which appear whole. A build that was interrupted goes on where it
-    was; a second one on the same host waits for the first. `components`: what is compiled where `make` compiles, all where
-    there are none; elsewhere all are.
+    """Builds the suite and returns the folder with the executables, which appear all at once. An interrupted build continues where it
+    stopped; a second build on the same host waits for the first.
 
-    Raises BuildError with the compiler's output, ImbError where there is no CMake or compiler.
+    `components`: what to compile in the build folder of `make`, everything if empty. Other builds always compile everything. Raises
+    BuildError with the compiler's output, or ImbError if CMake or the compiler is missing.
     """
     key = build_key(mpi, compiler)
     work = cache_folder() / f"{key}.{socket.gethostname()}"
@@ -146,7 +146,7 @@ def build(
 
 
 def _put(programs: Path, place: Path) -> None:
-    """Moves the programs to `place`: their folder as a whole, or one by one where there is such a folder already."""
+    """Moves the programs to `place`: the whole folder, or file by file if `place` exists already."""
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
         programs.rename(place)
@@ -157,7 +157,7 @@ def _put(programs: Path, place: Path) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Holds a lock of the folder: no other `imb build` uses it at the same time."""
+    """A context that holds a lock of the folder, so that no other `imb build` uses it at the same time."""
     with (folder / "imb.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -186,7 +186,7 @@ def _carry_out(words: list[str], mpi: Installation, log: Path, on_percent: Calla
 
 
 def _excerpt(log: str) -> str:
-    """From the first line with an error on; else the last lines."""
+    """The lines of a build's log from the first error on, or the last lines if no line has an error."""
     lines = log.splitlines()
     first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), max(len(lines) - _MOST, 0))
     return "\n".join(lines[max(first - 1, 0) : first + _MOST])
@@ -202,7 +202,7 @@ def _sources_hash() -> str:
 
 
 def _compiler(mpi: Installation, compiler: str | None) -> str:
-    """The path of the compiler; None: the one that the wrapper calls, else the wrapper itself."""
+    """The path of the compiler. For None, the compiler that the wrapper calls, or the wrapper itself if that is unknown."""
     command = compiler or (output_of([mpi.wrapper, "-show"], mpi.env)[1].split() or [""])[0]
     path = shutil.which(command) if re.fullmatch(r"[\w./+-]+", command) else None
     if path is None and compiler:
@@ -220,7 +220,7 @@ def _installed(name: str) -> str | None:
 
 
 def tool(name: str) -> str:
-    """The path of a program on the PATH or beside this Python. Raises ImbError if there is none."""
+    """The path of a program on the PATH or next to this Python. Raises ImbError if it is missing."""
     path = _installed(name)
     if path is None:
         raise ImbError(f"no {name}; install it, or `pip install {name}`")

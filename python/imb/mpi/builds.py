@@ -1,4 +1,4 @@
-"""Builds of the suite that are there: those of this command in the user's cache, and those of `make` in a checkout."""
+"""Finds existing builds of the suite: imb's builds in the user's cache, and builds of `make` in a checkout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from imb.model.folders import NoHome, lasting_cache_folder
 from imb.model.suite import suite_folder
 
 _ENTRY = re.compile(r"(?m)^(\w+):\w+=(.*)$")
-# Settings of a build of `make` that is as users run it. CMake writes ON and OFF.
+# Settings of a standard build of `make`. CMake writes ON and OFF.
 _USUAL = {
     "CMAKE_BUILD_TYPE": "Release",
     "CMAKE_CXX_FLAGS": "",
@@ -25,12 +25,12 @@ _USUAL = {
 
 
 def cache_folder() -> Path:
-    """The folder of all builds of this command. Raises NoHome."""
+    """The folder of all builds that imb made. Raises NoHome."""
     return lasting_cache_folder() / "builds"
 
 
 def has_built() -> bool:
-    """Whether this command has built anything."""
+    """Whether imb has built anything."""
     try:
         return cache_folder().is_dir()
     except NoHome:
@@ -38,8 +38,8 @@ def has_built() -> bool:
 
 
 def make_folder(wrapper: str, compiler: str | None = None) -> Path | None:
-    """The folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this command, with this compiler or
-    any; the newest. None also where it belongs to another user."""
+    """The newest folder in which `make` builds the suite for the MPI of this wrapper, from the sources of this imb, with this compiler (None:
+    any). None if there is no such folder or it belongs to another user."""
     caches = []
     for cache in (suite_folder() / "build").glob("*/CMakeCache.txt"):
         if not os.access(cache.parent, os.W_OK) or not os.access(cache, os.R_OK):

@@ -1,4 +1,4 @@
-"""Whether this machine is ready to measure: findings on conditions and installations, each with what to do."""
+"""Checks whether this machine is ready to measure. Yields findings on conditions and installations, each with advice."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from imb.mpi.prebuilt import library_with
 Level: TypeAlias = Literal["ok", "warning", "problem"]
 SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
 COMPILERS = ("g++", "clang++", "icpx", "nvc++", "CC")
-_CHECK_SECONDS = 20.0  # time limit of a check; it takes one second
+_CHECK_SECONDS = 20.0  # time limit of a check, which takes about one second
 
 
 class Check(msgspec.Struct, frozen=True):
-    """`advice`: what to do; empty if there is nothing to do."""
+    """A finding. `advice`: what the user can do, empty if nothing."""
 
     level: Level
     what: str
@@ -41,7 +41,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def machine_checks(conditions: Conditions) -> Iterator[Check]:
-    """Findings on the machine, by its conditions and this process."""
+    """Yields findings on the machine, from its conditions and the limits of this process."""
     machine = conditions.machine
     yield Check("ok", "host", f"{machine.host}, {machine.system}, {machine.kernel}")
     yield Check(
@@ -106,7 +106,7 @@ def _governor(conditions: Conditions) -> Check:
 def _load(conditions: Conditions) -> Check:
     if conditions.load is None:
         return Check("ok", "load", "unknown")
-    # With more runnable processes than half of the cores, a rank is likely to share its core with one.
+    # If there are more runnable processes than half of the cores, a rank is likely to share its core.
     if conditions.load > 0.5 * (conditions.machine.cores or 1):
         return Check(
             "warning",
@@ -135,7 +135,7 @@ def _shared_memory() -> Check:
 
 
 def tools() -> Iterator[Check]:
-    """Compilers, CMake, launchers and schedulers on the PATH."""
+    """Yields findings on compilers, CMake, launchers and schedulers on the PATH."""
     compilers = [f"{name} {_version(name)}" for name in COMPILERS if shutil.which(name)]
     needed = packaged_programs() is None
     without = "none" if needed else "none (not needed: the package has the suite's programs)"
@@ -165,7 +165,7 @@ def _version(program: str) -> str:
 
 
 def installation(mpi: Installation) -> Iterator[Check]:
-    """Findings on one MPI: its transports, and two ranks that really start. Compiles a small program, in about two seconds."""
+    """Yields findings on one MPI: its transports, and whether two ranks really start. Compiles a small program, in about two seconds."""
     yield Check("ok", mpi.version, mpi.place)
     yield suite_for(mpi)
     yield Check(
@@ -175,7 +175,7 @@ def installation(mpi: Installation) -> Iterator[Check]:
 
 
 def suite_for(mpi: Installation) -> Check:
-    """Which programs `imb run` starts with an MPI."""
+    """The finding on the programs that `imb run` starts with an MPI."""
     subject = f"{mpi.version}: suite"
     interface = prebuilt.interface_of(mpi)
     if mpi.wrapper and (native := build.programs(build.build_key(mpi))):
@@ -230,8 +230,8 @@ def launch_check(
     error_lines: list[str],
     reported: str | None = None,
 ) -> Check:
-    """The finding of a check that has ended, by its output and the lines of its standard error; `reported`: the transports that the
-    MPI itself names."""
+    """The finding of a check launch that has ended, from its standard output and the lines of its standard error. `reported`: the transports
+    that the MPI itself reports."""
     match = re.search(r"openimb-check (\d+) (\d) ([\d.]+) (.*)", text)
     hangs = ended.outcome == "timed_out"
     if hangs and not match:
@@ -282,7 +282,7 @@ def launch_check(
             summary,
             f"messages within a node should not pass interfaces: see the transports, and the MPI's settings ({TRANSPORT_CHOICES})",
         )
-    if float(match[3]) > 50:  # between cores of a host it is below 2
+    if float(match[3]) > 50:  # microseconds; between cores of a host it is below 2
         return Check(
             "warning",
             subject,
@@ -293,7 +293,8 @@ def launch_check(
 
 
 def _way(between: bool, expected: float, counts: list[str]) -> Way:
-    """From words such as `lo=1234`; `between`: of messages between hosts, none of which loopback carries."""
+    """The path of the check's messages, from texts such as `lo=1234` (interface and bytes). `between`: the messages go between hosts, so
+    loopback carries none of them."""
     pairs = (word.rpartition("=") for word in counts)
     shares = {
         name: max(0.0, float(count)) / expected
@@ -304,7 +305,7 @@ def _way(between: bool, expected: float, counts: list[str]) -> Way:
 
 
 def _compiled(mpi: Installation) -> tuple[Path | None, str]:
-    """The check program for an MPI, compiled once, where the package has none that fits; or the compiler's output."""
+    """The check program for an MPI: the package's, or one that is compiled once. If the compiler fails, None and its output."""
     if prebuilt.programs_for(mpi):
         return prebuilt.packaged_check(), ""
     if not mpi.wrapper:

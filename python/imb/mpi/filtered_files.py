@@ -1,5 +1,5 @@
-"""Files of what a program prints, in which values that are secret never stand: a process between the program and the files takes
-them out. So they hold no secret even where `imb` is killed, and they are complete, since that process ends with the program."""
+"""Writes the output of a program to files without secret values. A process between the program and the files removes the values. So
+the files contain no secret even if `imb` is killed, and they are complete, since that process lives as long as the program."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import IO
 from imb.model.errors import ImbError
 from imb.mpi import secret_filter
 
-_GRACE = 2.0  # seconds after the launch in which the last text may come: a stray process may keep a pipe open
+_GRACE = 2.0  # seconds to wait for the last output after the launch, as a stray process may keep a pipe open
 
 
 def open_private(path: Path, mode: str = "wb") -> IO[bytes]:
-    """A new file that only its owner may read. Raises OSError."""
+    """Opens a file that, if new, only its owner may read. Raises OSError."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 @contextlib.contextmanager
 def open_filtered(paths: Sequence[Path], values: Collection[str], mask: str) -> Iterator[Sequence[IO[bytes]]]:
-    """For each path a file for what a program prints, to be closed as soon as the program has it. The paths have all of it, but
-    for the values, when this context ends. Raises OSError, ImbError."""
+    """A context with a file for each path, into which a program can print; the caller closes these files when the program has them. When the
+    context ends, the paths have all output, with `mask` in place of the values. Raises OSError, ImbError."""
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open_private(path)) for path in paths]
         if not values:
@@ -41,7 +41,7 @@ def open_filtered(paths: Sequence[Path], values: Collection[str], mask: str) -> 
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[number for pair in numbers for number in pair],
-            start_new_session=True,  # the terminal's Ctrl-C does not reach it
+            start_new_session=True,  # so that the terminal's Ctrl-C does not reach it
         )
         try:
             _send_values(masker, values, mask)
@@ -58,10 +58,11 @@ def open_filtered(paths: Sequence[Path], values: Collection[str], mask: str) -> 
 
 
 def _send_values(masker: subprocess.Popen[bytes], values: Collection[str], mask: str) -> None:
-    """Returns when the masker is ready, so that its start does not disturb the launch. Raises ImbError if it does not start."""
+    """Sends the values and waits until the masker is ready, so that its start does not disturb the launch. Raises ImbError if it does not
+    start."""
     assert masker.stdin and masker.stdout
     with masker.stdin as to, masker.stdout as ready:
-        with contextlib.suppress(BrokenPipeError):  # it has ended: it will not be ready
+        with contextlib.suppress(BrokenPipeError):  # it has ended and will not report that it is ready
             to.write("\n".join(os.fsencode(value).hex() for value in (mask, *values)).encode())
             to.flush()
         with contextlib.suppress(BrokenPipeError):

@@ -16,11 +16,11 @@ from imb.mpi.installations import Installation
 from imb.mpi.nvml import Answer
 
 NODES = Path("/sys/devices/system/node")
-_APIS = {"NVIDIA": "cuda", "AMD": "rocm"}  # of the vendors' GPUs, as in -memory
+_APIS = {"NVIDIA": "cuda", "AMD": "rocm"}  # vendor -> API of its GPUs, as in -memory
 
 
 def checks(answer: Answer) -> Iterator[Check]:
-    """Several lines for each GPU."""
+    """Yields several findings for each GPU."""
     if not answer.gpus:
         yield Check("ok", "GPUs", "none")
     if answer.found:
@@ -72,7 +72,7 @@ def _lanes(speed: float, width: int) -> str:
 
 
 def _nearness(subject: str, gpu: Gpu) -> Check:
-    """Whether this process may run on CPUs near the GPU; ranks inherit its CPUs."""
+    """The finding whether this process may run on CPUs near the GPU; ranks inherit its allowed CPUs."""
     subject = f"{subject}: NUMA"
     if gpu.numa_node is None:
         return Check("ok", subject, "one node, or not known to the firmware")
@@ -86,7 +86,7 @@ def _nearness(subject: str, gpu: Gpu) -> Check:
 
 
 def _distance(node: int, allowed: set[int]) -> str:
-    """`, distance 21`: of the nearest node that has allowed CPUs, as the firmware gives it (10 is the own node)."""
+    """`, distance 21`: the firmware's distance to the nearest NUMA node that has allowed CPUs (10 is the same node). Empty if unknown."""
     distances = (host_gpus.text_of(NODES / f"node{node}" / "distance") or "").split()
     online = sorted(numbers_in(host_gpus.text_of(NODES / "online") or ""))
     near = [
@@ -136,7 +136,7 @@ def _errors(subject: str, gpu: Gpu) -> Iterator[Check]:
 
 
 def support_checks(mpi: Installation, gpus: list[Gpu]) -> Iterator[Check]:
-    """For each kind of GPU of this host; a warning if the MPI does not handle its memory."""
+    """Yields a finding for each kind of GPU in this host: a warning if the MPI does not support its memory."""
     present: Sequence[str | None] = sorted(
         {_APIS[gpu.vendor] for gpu in gpus if gpu.vendor in _APIS and gpu.driver}
     )

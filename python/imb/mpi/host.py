@@ -1,4 +1,4 @@
-"""What the system shows of this host, or None if it does not, as in a container without /proc."""
+"""Asks the system about this host. Functions return None if it does not tell, as in a container without /proc."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 
 
 def answer_of(question: Callable[[], Answer]) -> Answer | None:
-    """What this function of psutil or of the system returns, or None if the system does not show it, or in another form."""
+    """The result of this function of psutil or the system, or None if it fails because the system does not provide the data."""
     try:
         return question()
     except (OSError, psutil.Error, NotImplementedError, ValueError, LookupError):
@@ -20,15 +20,15 @@ def answer_of(question: Callable[[], Answer]) -> Answer | None:
 
 
 def physical_cores() -> int | None:
-    """Cores, without their hyperthreads."""
+    """The number of cores, not counting hyperthreads, or None if unknown."""
     return answer_of(lambda: psutil.cpu_count(logical=False))
 
 
 def allowed_cpus() -> set[int] | None:
-    """The CPUs that this process may run on, or None if the system does not show them, as macOS."""
+    """The CPUs on which this process may run, or None if the system does not tell, as macOS."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
 
 
 def cores() -> int:
-    """Cores; CPUs where cores are not known."""
+    """The number of cores, or of CPUs if the number of cores is unknown."""
     return physical_cores() or os.cpu_count() or 1

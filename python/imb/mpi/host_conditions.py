@@ -1,4 +1,5 @@
-"""What surrounds a run: the machine, what keeps it busy, the MPI and what steers it. What is not known is None."""
+"""Gathers the conditions of a launch on this host: the machine, its load, the MPI and the variables that influence it. Unknown values
+are None."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _OF_GUESTS = re.compile(r"(veth|docker|br-|virbr|vnet|tap|cni|cali|flannel|lxc)"
 
 
 def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Conditions:
-    """The conditions now. Reads files only: it takes a few milliseconds, except for the first call. `with_gpus` asks NVML as well."""
+    """The current conditions. Except for the first call, this reads only files and takes a few milliseconds. `with_gpus` also asks NVML."""
     return Conditions(
         time=now(),
         machine=machine(),
@@ -47,8 +48,8 @@ def gather(mpi: Installation | None = None, *, with_gpus: bool = False) -> Condi
 
 
 def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
-    """Network interfaces by name, without those of containers and virtual machines, which come and go; then RDMA ports, named as
-    in records (`mlx5_0`, `mlx5_0:2` where a device has several)."""
+    """Network interfaces sorted by name, without temporary ones of containers and virtual machines; then RDMA ports, with the names in
+    records (`mlx5_0`, or `mlx5_0:2` if a device has several ports)."""
     addresses = answer_of(psutil.net_if_addrs) or {}
     all_interfaces = [
         Interface(
@@ -78,7 +79,7 @@ def interfaces(rdma: Path = Path("/sys/class/infiniband")) -> list[Interface]:
 
 
 def steering_variables(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The environment variables that steer MPI, transports and threads; without the values of those that may be secret."""
+    """The environment variables that influence MPI, transports and threads. Values that may be secret are hidden."""
     return hide_secrets(
         {
             name: readable_text(value)
@@ -90,7 +91,7 @@ def steering_variables(variables: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 @lru_cache
 def machine() -> Machine:
-    """This machine, by lscpu, /sys and /proc."""
+    """Properties of this machine, from lscpu, /sys and /proc."""
     facts = lscpu(output_of(["lscpu", "-J"], {"LC_ALL": "C"})[1])
     allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", text_of(Path("/proc/self/status")) or "")
     return Machine(
@@ -126,7 +127,7 @@ class _Lscpu(msgspec.Struct):
 
 
 def lscpu(text: str) -> dict[str, str]:
-    """Field -> value of `lscpu -J`, whose newer versions nest; empty if it is none."""
+    """Field -> value in the output of `lscpu -J`; newer versions nest fields. Empty if the text is not such output."""
     try:
         fields = msgspec.json.decode(text, type=_Lscpu).lscpu
     except UNDECODABLE:
@@ -139,7 +140,7 @@ def lscpu(text: str) -> dict[str, str]:
 
 
 def governors() -> list[str] | None:
-    """Frequency governors in force, each once, or None if the kernel shows none, as in most virtual machines."""
+    """The active frequency governors, each once, or None if the kernel shows none, as in most virtual machines."""
     files = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
     return sorted({governor for file in files if (governor := text_of(file))}) or None
 

@@ -1,4 +1,4 @@
-"""GPUs of this host, from sysfs, without any library."""
+"""Finds the GPUs of this host in sysfs, without any library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from imb.model.text import one_line, readable_text
 DEVICES = Path("/sys/bus/pci/devices")
 MODULES = Path("/sys/module")
 VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
-# VGA, 3D and other display controllers; AMD's accelerators are "processing accelerators".
+# PCI classes of VGA, 3D and other display controllers; AMD's accelerators are "processing accelerators".
 _CLASSES = ("0x0300", "0x0302", "0x0380")
 _ACCELERATOR = "0x1200"
 _MOST_NAME = 80
@@ -25,7 +25,7 @@ def gpus_of_host() -> list[Gpu]:
 
 
 def _gpu(folder: Path) -> Gpu | None:
-    """The GPU that this PCI device is, or None if it is none."""
+    """The GPU at this PCI device, or None if the device is not a GPU."""
     vendor = VENDORS.get(text_of(folder / "vendor") or "")
     kind = (text_of(folder / "class") or "")[:6]
     if vendor is None or not (kind in _CLASSES or (kind == _ACCELERATOR and vendor == "AMD")):
@@ -53,8 +53,8 @@ def _gpu(folder: Path) -> Gpu | None:
 
 
 def _card(folder: Path) -> Path:
-    """The device whose link is that of the card; on cards of AMD and Intel, which have a switch, its upstream port. A port of the
-    same vendor with no device above it is the host's own."""
+    """The device whose link connects the card to the host. AMD's and Intel's cards have a switch; there, it is the switch's upstream port.
+    A port of the same vendor without a device above it belongs to the host."""
     card = folder.resolve()
     vendor = text_of(card / "vendor")
     while text_of(card.parent / "vendor") == vendor and text_of(card.parent.parent / "vendor"):
@@ -72,20 +72,20 @@ def _driver(folder: Path) -> str | None:
 
 
 def _speed(path: Path) -> float | None:
-    """GT/s of `16.0 GT/s PCIe`."""
+    """16.0 for a file with `16.0 GT/s PCIe`; None if the speed is unknown."""
     match = re.match(r"(\d+(?:\.\d+)?) GT/s", text_of(path) or "")
     return float(match[1]) or None if match else None
 
 
 def _width(path: Path) -> int | None:
-    """Lanes; None for 0 and 255, which devices without a link of their own have."""
+    """The number of lanes. None for 0 and 255, which mean that the device has no link of its own."""
     text = text_of(path) or ""
     lanes = int(text) if re.fullmatch(r"\d{1,3}", text, re.ASCII) else 0
     return lanes if 0 < lanes <= 32 else None
 
 
 def text_of(path: Path) -> str | None:
-    """The text of a file of the kernel, for JSON, or None if it cannot be read."""
+    """The text of a file in /sys or /proc, encodable in JSON, or None if it cannot be read."""
     try:
         return readable_text(os.fsdecode(path.read_bytes())).strip()
     except OSError:
@@ -93,5 +93,5 @@ def text_of(path: Path) -> str | None:
 
 
 def shown_text(text: str) -> str:
-    """The text as it may be recorded and shown."""
+    """The text in a form that may be recorded and shown."""
     return one_line(readable_text(text))[:_MOST_NAME]

@@ -1,4 +1,4 @@
-"""Which MPIs there are: a C++ wrapper, and the launcher that belongs to it."""
+"""Finds MPI installations: C++ wrappers and the launchers that belong to them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
 from imb.mpi import builds, compiler_wrappers
 
-PLACES = ("/usr/lib64/*/bin", "/opt/*/bin", "/opt/*/*/bin", "/usr/local/*/bin")  # where sites put MPIs
+PLACES = (
+    "/usr/lib64/*/bin",
+    "/opt/*/bin",
+    "/opt/*/*/bin",
+    "/usr/local/*/bin",
+)  # folders in which sites install MPIs
 
 
 class Installation(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI. `flavor`: its key in imb.model.mpis. `major` is its launcher's, 0 where it is unknown; `wrapper` is empty where only programs can be started, as
-    with packages of a library alone; `env` is for wrapper, launcher and program."""
+    """An installed MPI. `flavor`: its key in imb.model.mpis; `major`: the launcher's major version, 0 if unknown; `wrapper`: empty if the
+    MPI can only start programs, as with packages that contain only the library; `env`: variables for wrapper, launcher and program."""
 
-    flavor: str = msgspec.field(name="flavour")  # as stored plans have it
+    flavor: str = msgspec.field(name="flavour")  # the spelling in stored plans
     version: str
     major: int
     wrapper: str
@@ -40,16 +45,17 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Names it among others: its wrapper, else its launcher."""
+        """The path that identifies it among others: its wrapper, or its launcher if it has no wrapper."""
         return self.wrapper or self.launcher
 
     @property
     def known(self) -> mpis.MpiLibrary:
-        """What is known about such MPIs."""
+        """The knowledge about this kind of MPI."""
         return mpis.mpi_of(self.flavor, self.version, os.environ)
 
     def ask(self, program: str, *arguments: str) -> str | None:
-        """What a program of this MPI prints (`mpiexec`: its launcher), or None if it has none, beside its wrapper or its launcher."""
+        """The output of a program of this MPI (`mpiexec` means its launcher), or None if the program is neither next to the wrapper nor next to
+        the launcher."""
         if program == "mpiexec":
             return output_of([self.launcher, *arguments], self.env)[1]
         folders = [Path(place).parent for place in (self.place, self.launcher) if place]
@@ -58,12 +64,12 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         return output_of([present, *arguments], self.env)[1] if present else None
 
     def gpu_support(self, api: str | None = None) -> mpis.GpuAnswer:
-        """The support of GPU memory, by the MPI's own tools and settings; a launch asks the library (`gpu_support` of records)."""
+        """The support of GPU memory according to the MPI's tools and settings. A launch asks the library itself (`gpu_support` in records)."""
         return self.known.gpu_support(self.ask, os.environ, api)
 
 
 def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: float = 20) -> tuple[int, str]:
-    """Exit status, and stdout and stderr, of a command that may fail or not be there (127)."""
+    """(exit status, stdout and stderr) of a command. If it cannot be started, the status is 127 and the text is the reason."""
     try:
         process = subprocess.run(
             words,
@@ -98,7 +104,7 @@ def mpi_of(wrapper: Path) -> Installation:
 
 
 def _cray_version(wrapper: Path) -> str | None:
-    """`Cray MPICH 8.1.28`, by the mpichversion beside its wrapper, or None for another MPI."""
+    """`Cray MPICH 8.1.28`, from the program mpichversion next to the wrapper, or None for another MPI."""
     tool = wrapper.with_name("mpichversion")
     cray = mpis.CRAY_MPICH
     named = re.search(cray.version, output_of([str(tool)])[1]) if tool.is_file() else None
@@ -106,7 +112,7 @@ def _cray_version(wrapper: Path) -> str | None:
 
 
 def _cray_installation(wrapper: Path, version: str) -> Installation:
-    """It has no launcher of its own: the system's starts it. Raises ImbError if there is none."""
+    """Cray MPICH, which has no launcher: the system's launcher starts its programs. Raises ImbError if the system has none."""
     candidates = (wrapper.with_name(name) for name in compiler_wrappers.LAUNCHERS)
     launcher = next((str(path) for path in candidates if os.access(path, os.X_OK)), None)
     launcher = launcher or next(filter(None, map(shutil.which, ("srun", *compiler_wrappers.LAUNCHERS))), None)
@@ -135,7 +141,8 @@ def _installation(wrapper: str, launcher: Path) -> Installation:
 
 
 def find_all() -> list[Installation]:
-    """Every MPI with a wrapper, or with programs of the package, in this order: on the PATH, beside this Python, in the usual places, what `make` installed in a checkout."""
+    """Every MPI that has a wrapper, or for which the package has programs. The order is: on the PATH, next to this Python, in the usual
+    places, installed by `make` in a checkout."""
     by_place: dict[str, Installation] = {}
     for folder in _folders():
         for wrapper in _programs_in(folder, compiler_wrappers.WRAPPERS):
@@ -153,7 +160,7 @@ def find_all() -> list[Installation]:
             if launcher.resolve() in launched:
                 continue
             mpi = _installation("", launcher.absolute())
-            # A package may have mpirun as a copy of mpiexec.
+            # In a package, mpirun may be a copy of mpiexec.
             if mpi.known.has_launcher and _launcher_key(mpi) not in places:
                 by_place.setdefault(str(launcher.resolve()), mpi)
                 launched.add(launcher.resolve())
@@ -166,7 +173,7 @@ def _launcher_key(mpi: Installation) -> tuple[Path, str]:
 
 
 def overwritten_packages(installed: Iterable[Installation]) -> list[str]:
-    """Packages of MPIs beside this Python whose launcher another package has overwritten: all install bin/mpiexec."""
+    """Python packages of MPIs whose launcher another package has overwritten, since all of them install bin/mpiexec."""
     folder = Path(sys.executable).parent.resolve()
     flavors = {mpi.flavor for mpi in installed if Path(mpi.launcher).parent.resolve() == folder}
     return [
@@ -177,7 +184,7 @@ def overwritten_packages(installed: Iterable[Installation]) -> list[str]:
 
 
 def _programs_in(folder: Path, names: Iterable[str]) -> Iterable[Path]:
-    """Programs of these names; Debian adds the MPI's."""
+    """Yields programs with these names, also with Debian's suffix for the MPI."""
     for name in names:
         yield from (
             path
@@ -187,7 +194,7 @@ def _programs_in(folder: Path, names: Iterable[str]) -> Iterable[Path]:
 
 
 def _folders() -> Iterable[Path]:
-    """Where MPIs may be, each folder once."""
+    """The folders that may contain MPIs, each once."""
     checkout = Path(__file__).resolve().parents[3]
     roots = [os.environ[name] for name in mpis.PREFIX_VARIABLES if os.environ.get(name)]
     folders = [
@@ -204,27 +211,28 @@ def _folders() -> Iterable[Path]:
 
 
 def executable(programs: Path, component: str) -> Path:
-    """The executable of a component, which may be missing. Packages may have renamed it (`mpitests-IMB-MPI1_openmpi`); of several such names none is taken."""
+    """The path of a component's executable, which may be missing. A package may have renamed it (`mpitests-IMB-MPI1_openmpi`); if several files
+    have such names, none is used."""
     usual = programs / f"IMB-{component}"
     renamed = [] if usual.exists() else list(programs.glob(f"*IMB-{component}*"))
     return renamed[0] if len(renamed) == 1 else usual
 
 
 def missing_program(program: Path) -> str:
-    """The message where there is no such executable."""
+    """The message for a missing executable."""
     return f"no program {program}; build it with `imb build`"
 
 
 class LinkedWith(NamedTuple):
-    """What programs are linked with: the MPIs that can launch them, and the library."""
+    """The MPIs that can launch programs, and the MPI library with which the programs are linked."""
 
     mpis: tuple[mpis.MpiLibrary, ...]
     library: Path | None
 
 
 def linked_mpis(programs: Path) -> LinkedWith:
-    """By what `ldd` prints of a program in this folder; no MPI where that is unknown, as for static programs and
-    scripts."""
+    """The MPIs and library of a program in this folder, from the output of `ldd`. No MPIs if they are unknown, as for static programs
+    and scripts."""
     program = next((file for file in sorted(programs.glob("*IMB-*")) if os.access(file, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
     if status:
@@ -234,9 +242,10 @@ def linked_mpis(programs: Path) -> LinkedWith:
 
 
 def find_for(choice: str | None, programs: Path) -> Installation:
-    """`find`, for programs that are built: where nothing is chosen, or a name that several MPIs have, the MPI that they are linked with.
+    """`find` for programs that are built already. If nothing is chosen, or a name that several MPIs have, finds the MPI with which the
+    programs are linked.
 
-    Raises ImbError if there is none, and if the chosen one cannot launch them.
+    Raises ImbError if there is none, or if the chosen MPI cannot launch the programs.
     """
     fitting, library = linked_mpis(programs)
     chosen = choice or os.environ.get("IMB_MPI")
@@ -263,33 +272,33 @@ def find_for(choice: str | None, programs: Path) -> Installation:
 
 
 def _nearness(mpi: Installation, library: Path | None) -> int:
-    """The depth of the MPI's prefix if the library is in it, else 0: of nested prefixes the innermost is the nearest."""
+    """The depth of the MPI's prefix if the library is in it, else 0. So the innermost of nested prefixes is the nearest."""
     prefix = Path(mpi.place).parent.parent
     return len(prefix.parts) if library and prefix in library.parents else 0
 
 
 def installations_of(known: mpis.MpiLibrary) -> list[Installation]:
-    """The best choice first: one for which `make` has built the suite, else in the order of `find_all`."""
+    """The installations of an MPI: first those for which `make` has built the suite, then the others in the order of `find_all`."""
     fitting = [mpi for mpi in find_all() if mpi.known is known]
     return sorted(fitting, key=lambda mpi: not builds.make_folder(mpi.wrapper))
 
 
 def is_name(choice: str) -> bool:
-    """Whether a choice is a name that several MPIs may have. A folder of such a name is one MPI."""
+    """Whether a choice is a name that several installations may have, and not a folder."""
     return mpis.mpi_named(choice) is not None and not Path(choice).is_dir()
 
 
 def find_again(mpi: Installation) -> Installation:
-    """What is in the place of this MPI now. Raises ImbError if there is none any more."""
+    """The installation that is now at the path of this MPI. Raises ImbError if it no longer exists."""
     if not os.access(mpi.place, os.X_OK):
         raise ImbError(f"no {mpi.place}; load the module of {mpi.version}")
     return mpi_of(Path(mpi.wrapper)) if mpi.wrapper else _installation("", Path(mpi.launcher))
 
 
 def find(choice: str | None) -> Installation:
-    """The MPI of this name (openmpi, impi, ...), prefix or wrapper; None: $IMB_MPI, else the first that there is.
+    """The MPI with this name (openmpi, impi, ...), prefix or wrapper. None selects $IMB_MPI, or the first MPI if that is not set.
 
-    Raises ImbError if there is none.
+    Raises ImbError if there is no such MPI.
     """
     choice = choice or os.environ.get("IMB_MPI") or None
     if choice and Path(choice).is_dir():
@@ -313,7 +322,7 @@ def find(choice: str | None) -> Installation:
                 f"{choice} is no C++ wrapper of an MPI; give one such as mpicxx, a launcher (mpiexec), or the folder of an MPI"
             )
         return mpi_of(Path(path))
-    # Without a name, an MPI that has no launcher of its own is the last choice.
+    # If no name is given, an MPI without a launcher is the last choice.
     fitting = (
         installations_of(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
     )

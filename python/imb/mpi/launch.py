@@ -1,4 +1,4 @@
-"""Runs launches: the only place that does."""
+"""Runs launches. No other module starts a launcher."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ from imb.mpi.host import answer_of
 from imb.mpi.launchers import Command
 
 Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
-GRACE = 5.0  # seconds that a launch has to end by itself when asked to
-LINGER = 60.0  # seconds that it has after the program's last record: Open MPI 5's launcher hangs sometimes
+GRACE = 5.0  # seconds that a launch has to end after a signal before it is killed
+LINGER = 60.0  # seconds that a launcher has to end after the program's last record; Open MPI 5's launcher sometimes hangs
 _POLL = 0.1
-_SIGNALING = 1.0  # seconds that Slurm takes on a busy machine to signal all processes of a job, one by one
+_SIGNALING = 1.0  # seconds that Slurm needs on a busy machine to signal all processes of a job, one by one
 
 
 class LaunchEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a launch ended. `status`: exit status, or minus the signal, as subprocess has it. `seconds`: until then, or until
-    it was over and only lingered. `launched_at`, `exited_at`: times of day at which the launcher began and ended (seconds
-    since 1970-01-01 UTC)."""
+    """How a launch ended. `status`: exit status, or minus the signal, as in subprocess; `seconds`: duration, without the time in which
+    it only lingered; `launched_at`, `exited_at`: times of day at which the launcher began and ended (seconds since 1970-01-01 UTC)."""
 
     outcome: Outcome
     status: int
@@ -59,14 +58,15 @@ def run(
     grace: float | None = None,
     linger: float | None = None,
 ) -> LaunchEnd:
-    """Runs one launch. Its output goes straight to files, so that nothing is lost where it or `imb` is killed. The values to `hide`
-    are never in a file.
+    """Runs one launch. Its output goes directly to files, so that nothing is lost if it or `imb` is killed. The values in `hide` are
+    never written to a file.
 
-    `on_line` gets each complete line of the file `follow` while it grows; `on_tick` the seconds since the start, ten
-    times a second. After `timeout` seconds the launch is asked to end, and killed with all its processes after `grace`
-    (GRACE) more. Once it `is_over`, it has `linger` (LINGER) seconds instead, and at most `at_most` seconds in all. Ctrl-C does the
-    same at once; a second one kills (in the main thread). SIGTERM, which a scheduler sends to a job that it ends, is taken as Ctrl-C. Raises ImbError if the
-    command cannot be started.
+    `on_line` gets each complete line of the growing file `follow`; `on_tick` gets the seconds since the start, ten times a second.
+
+    After `timeout` seconds, the launch gets SIGTERM, and after `grace` (default GRACE) more seconds all its processes are killed. Once
+    `is_over` returns True, the launch has `linger` (default LINGER) seconds to end, and at most `at_most` seconds in all. Ctrl-C ends
+    it at once in the same way; a second Ctrl-C kills it (in the main thread). SIGTERM, which a scheduler sends to end a job, has the
+    effect of Ctrl-C. Raises ImbError if the command cannot be started.
     """
     grace = GRACE if grace is None else grace
     linger = LINGER if linger is None else linger
@@ -104,11 +104,11 @@ def _started(
 
 @contextlib.contextmanager
 def _watched(pid: int) -> Iterator[Callable[[float], None]]:
-    """A function that returns when this child ends, or after the given seconds. subprocess polls every 50 ms only, which is
-    longer than some launches take to end."""
+    """A context with a function that returns when this child ends, or after the given seconds. subprocess polls only every 50 ms, which is
+    longer than some launches need to end."""
     try:
         handle = os.pidfd_open(pid)
-    except (AttributeError, OSError):  # another system than Linux, or an old one
+    except (AttributeError, OSError):  # not Linux, or an old kernel
         yield time.sleep
         return
     ends = select.poll()
@@ -159,7 +159,9 @@ def _wait_until_ended(
                 wait(_POLL)
             exited = time.time()
             if process.returncode and Allocation.of().scheduler == "Slurm":
-                time.sleep(_SIGNALING)  # Slurm may have ended it: then its signal to this process follows
+                time.sleep(
+                    _SIGNALING
+                )  # Slurm may have ended it; then it also signals this process, a moment later
     except KeyboardInterrupt:
         outcome = "interrupted"
     finally:
@@ -175,12 +177,12 @@ def _wait_until_ended(
 
 
 def other_ranks_problem(started: int, planned: int) -> str:
-    """The problem of a launch whose programs have another number of ranks than planned."""
+    """The message for a launch whose programs have another number of ranks than planned."""
     return f"{started} instead of {planned} ranks: are launcher and MPI of one kind?"
 
 
 def unfinished_problem(status: int, *, has_records: bool) -> str:
-    """The problem of a launch whose launcher exited with this status, and which left no `end` record."""
+    """The message for a launch that wrote no `end` record and whose launcher exited with this status."""
     if not has_records:
         return f"exit status {status}, but no records: the launcher did not start the suite"
     return f"exit status {status}, but the records have no end: the suite stopped before it had measured all"
@@ -188,8 +190,8 @@ def unfinished_problem(status: int, *, has_records: bool) -> str:
 
 @contextlib.contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Within this context SIGTERM is taken as Ctrl-C, in the main thread."""
-    if threading.current_thread() is not threading.main_thread():  # others may set no handlers
+    """A context in which SIGTERM has the effect of Ctrl-C, in the main thread."""
+    if threading.current_thread() is not threading.main_thread():  # other threads cannot set handlers
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -200,7 +202,7 @@ def sigterm_interrupts() -> Iterator[None]:
 
 
 def _end(process: subprocess.Popen[bytes], mark: str, grace: float) -> int:
-    """Ends what still runs, and returns the exit status. Ranks may be in groups and sessions of their own."""
+    """Ends all processes that still run, and returns the exit status. Ranks may have their own process groups and sessions."""
     if process.poll() is None:
         family = _family(process.pid)
         with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
@@ -209,12 +211,14 @@ def _end(process: subprocess.Popen[bytes], mark: str, grace: float) -> int:
         family = {*family, *_family(process.pid)}
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        for member in family:  # psutil compares start times: no stranger with a reused number is hit
+        for member in family:  # psutil compares start times, so a reused number hits no other process
             with contextlib.suppress(psutil.Error):
                 member.kill()
-        psutil.wait_procs(family, timeout=min(1.0, grace))  # the next launch is to find the cores free
+        psutil.wait_procs(family, timeout=min(1.0, grace))  # so that the next launch finds idle cores
     status = process.wait()
-    if status < 0 or status > 128:  # ended by a signal, or a shell reports that: it did not end its ranks
+    if (
+        status < 0 or status > 128
+    ):  # a signal ended it (a shell reports that as above 128), so it did not end its ranks
         orphans.end(mark)
     if status == -signal.SIGKILL:
         _remove_leftovers(process.pid)
@@ -222,7 +226,7 @@ def _end(process: subprocess.Popen[bytes], mark: str, grace: float) -> int:
 
 
 def _remove_leftovers(pid: int) -> None:
-    """Removes the folders of a killed launcher that would stop a later one with the same number."""
+    """Removes temporary folders of a killed launcher that would block a later launcher with the same process number."""
     temporary = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
     for folder in (Path(temporary) / name for mpi in WITH_LAUNCHER if (name := mpi.leftover(pid))):
         with contextlib.suppress(OSError):
@@ -235,7 +239,7 @@ def _family(pid: int) -> set[psutil.Process]:
 
 
 class _Tail:
-    """Complete lines of a growing file, which may not be there yet."""
+    """Reads the complete lines of a growing file, which may not exist yet."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path

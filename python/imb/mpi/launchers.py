@@ -1,6 +1,6 @@
-"""Command lines of launchers: an MPI's own, and Slurm's, which starts programs of each. Pure.
+"""Builds command lines of launchers: of an MPI's own launcher, or of Slurm's, which starts programs of any MPI. Pure.
 
-The arguments of an MPI's launcher are in its class (`model.mpis`). Source of srun's: its manual page.
+The arguments of an MPI's launcher are in its class in `imb.model.mpis`. Source for srun: its manual page.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _SRUN_BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "n
 
 
 class Command(msgspec.Struct, frozen=True):
-    """Arguments, and variables to set for them."""
+    """A command: its words (program and arguments), and variables to set for it."""
 
     words: list[str]
     env: dict[str, str]
 
     def __str__(self) -> str:
-        """The command for a shell."""
+        """The command as a user would type it in a shell."""
         return " ".join(
             [*(f"{name}={shlex.quote(value)}" for name, value in self.env.items()), shlex.join(self.words)]
         )
@@ -38,19 +38,20 @@ class Command(msgspec.Struct, frozen=True):
 
 class Launcher(Protocol):
     def split_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
-        """An option with its values, less the values of secret variables; and those variables."""
+        """Divides an option and its values (`group`): returns it without the values of secret variables, and these variables with their
+        values."""
 
     def command(
         self, intent: Intent, secret: Mapping[str, str], program: Sequence[str], host: Host
     ) -> Command:
-        """The command that launches `program`. Variables in `secret` are in its environment."""
+        """The command that launches `program`. Its environment passes the variables in `secret`."""
 
 
 class Mpiexec:
     """The launcher of an MPI."""
 
     def __init__(self, mpi: Installation) -> None:
-        """Raises ImbError if the MPI has none that is supported."""
+        """Raises ImbError if the MPI has no supported launcher."""
         if not mpi.known.has_launcher:
             titles = ", ".join(known.title for known in WITH_LAUNCHER)
             raise ImbError(
@@ -107,15 +108,15 @@ class Srun:
             words.append("--cpu-bind=map_cpu:" + ",".join(map(str, intent.cpus)))
         elif intent.bind:
             words.append(f"--cpu-bind={_SRUN_BINDS[intent.bind]}")
-        # srun passes its own environment on; --export cannot pass a value with a comma.
+        # srun passes its environment on to ranks. --export is not used, since it cannot pass values with commas.
         prefix = prebuilt.prefix_variable(self.mpi) if Path(program[0]).parent == packaged_programs() else {}
         return Command([*words, *intent.extra, *program], {**prefix, **self.mpi.env, **intent.env, **secret})
 
 
 def launch_command(mpi: Installation, intent: Intent, program: Sequence[str], host: Host) -> Command:
-    """The command that launches `program` as intended. Values that may be secret are in the command's environment only.
+    """The command that launches `program` according to `intent`. Only its environment contains values that may be secret.
 
-    Raises ImbError if the launcher does not support what is requested.
+    Raises ImbError if the launcher does not support the request.
     """
     if intent.cpus and intent.bind:
         raise ImbError("--cpus and --bind cannot be combined; --cpus pins each rank to one CPU")

@@ -1,5 +1,5 @@
-"""What else this host did while a launch ran: two readings of the kernel's counters, before and after, and none in between.
-Standard library alone: `make run` uses it before anything is installed."""
+"""Measures the other load on this host while a launch runs, from two readings of the kernel's counters: before and after the launch. It
+imports only the standard library, since `make run` uses it before anything is installed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PROC = Path("/proc")
-_LEAST = 0.05  # seconds between two readings: the counters have steps of 10 ms
+_LEAST = 0.05  # least seconds between two readings, since the counters have steps of 10 ms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """The load on the host that launches, while a launch ran. `other_cpus`: CPUs that processes other than the launch and `imb` used, as
-    a mean; `stolen_cpus`: that the hypervisor gave to others; `runnable`: processes that ran or wanted to when it began, but
-    for `imb`; `pressure`: share of the time in which some process, ours too, waited for a CPU (PSI)."""
+    """The load on the launching host during a launch. `other_cpus`: mean number of CPUs that other processes (not the launch, not `imb`)
+    used; `stolen_cpus`: mean number of CPUs that the hypervisor gave to other guests; `runnable`: runnable processes at the start, without
+    `imb`; `pressure`: share of the time in which any process, including the launch's, waited for a CPU (PSI)."""
 
     other_cpus: float
     stolen_cpus: float
@@ -28,8 +28,9 @@ class Load:
 
 
 class Moment(NamedTuple):
-    """Seconds since some time in the past: the clock, CPU time of all processes, stolen CPU time, CPU time of this process and
-    those that it has waited for, and of PSI."""
+    """A reading of counters in seconds. `at`: monotonic clock; `busy`: CPU time of all processes; `stolen`: stolen CPU time; `own`: CPU time of
+    this process and the children that it has waited for; `waiting`: PSI's time, or None; `runnable`: number of runnable processes, or
+    None."""
 
     at: float
     busy: float
@@ -40,7 +41,7 @@ class Moment(NamedTuple):
 
 
 def moment(proc: Path = _PROC) -> Moment | None:
-    """Now, or None if the system has no /proc/stat."""
+    """The current reading, or None if the system has no /proc/stat."""
     try:
         text = (proc / "stat").read_text()
         # user nice system idle iowait irq softirq steal
@@ -61,7 +62,7 @@ def moment(proc: Path = _PROC) -> Moment | None:
 
 
 def load_between(before: Moment | None, after: Moment | None) -> Load | None:
-    """The load between two moments, or None if they are not known, or too close for the counters."""
+    """The load between two readings, or None if one is missing or they are too close for the counters."""
     if before is None or after is None or after.at - before.at < _LEAST:
         return None
     seconds = after.at - before.at
@@ -87,6 +88,6 @@ def _own_seconds() -> float:
 def _waiting(file: Path) -> float | None:
     try:
         match = re.search(r"^some .*\btotal=(\d+)", file.read_text(), re.MULTILINE)
-    except OSError:  # the kernel has no PSI
+    except OSError:  # the kernel does not provide PSI
         return None
     return int(match[1]) / 1e6 if match else None

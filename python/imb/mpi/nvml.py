@@ -1,4 +1,4 @@
-"""Figures of NVIDIA's GPUs by NVML, if its Python package (extra `gpu`) and the driver's library are there."""
+"""Reads properties of NVIDIA's GPUs from NVML, if its Python package (extra `gpu`) and the driver's library are installed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from imb.mpi.host_gpus import shown_text
 
 _WITHOUT_LINKS = (2, 3)  # NVML_ERROR_INVALID_ARGUMENT, _NOT_SUPPORTED
 _ABSENT = (9, 12)  # NVML_ERROR_DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND
-_HIDDEN = (2, 4, 6)  # of GPUs of other containers: _INVALID_ARGUMENT, _NO_PERMISSION, _NOT_FOUND
+_HIDDEN = (2, 4, 6)  # errors for GPUs of other containers: _INVALID_ARGUMENT, _NO_PERMISSION, _NOT_FOUND
 _BROKEN = (15, 16)  # NVML_ERROR_GPU_IS_LOST, _RESET_REQUIRED
-_FIRST_NVLINKS = 18  # links of a GPU at most, with packages that lack NVML_NVLINK_MAX_LINKS
+_FIRST_NVLINKS = 18  # most links of a GPU, for packages that lack NVML_NVLINK_MAX_LINKS
 _TO_GPU, _TO_CPU, _TO_SWITCH = 0, 1, 2  # NVML_NVLINK_DEVICE_TYPE_...
 _SMI = "see `nvidia-smi`; after an update of the driver, reload its modules or restart the host"
 
 
 class Answer(NamedTuple):
-    """GPUs, with figures of NVML where it has them. `found`: how it answered, empty if there is nothing to report;
-    `failed`: it should have answered."""
+    """GPUs, with NVML's properties if it has them. `found`: how NVML answered, empty if there is nothing to report; `failed`: whether NVML
+    should have answered but did not."""
 
     gpus: list[Gpu]
     found: str = ""
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 
 def add_figures(gpus: list[Gpu]) -> Answer:
-    """These GPUs of sysfs, with figures of NVML, whose start may take a second. An error of NVML leaves GPUs as they are."""
+    """The GPUs from sysfs with NVML's properties added. NVML may need a second to start. If it fails, the GPUs are returned unchanged."""
     needed = any(gpu.vendor == "NVIDIA" for gpu in gpus)
     bound = any((gpu.driver or "").startswith("nvidia") for gpu in gpus)
     try:
@@ -73,21 +73,21 @@ def _answered(nvml: Any, present: list[Gpu]) -> Answer:
 
 
 def _code(error: Exception | None) -> object:
-    """The code of an error of NVML."""
+    """The code of an NVML error, or None."""
     return getattr(error, "value", None)
 
 
 class _Asking:
-    """Calls of NVML. An error counts as no answer; old versions of the package lack some calls."""
+    """Calls NVML. An error counts as no answer, since old versions of the package lack some calls."""
 
     def __init__(self, nvml: Any) -> None:
         self.nvml = nvml
-        self.gpu = ""  # the GPU that calls are about
-        self.broken: dict[str, None] = {}  # GPUs, with the error, each once
-        self.error: Exception | None = None  # of the last call
+        self.gpu = ""  # the GPU that the calls concern
+        self.broken: dict[str, None] = {}  # GPUs with their errors, each once
+        self.error: Exception | None = None  # error of the last call
 
     def ask(self, call: Callable[[], Any]) -> Any:
-        """The answer, or None if this GPU, driver or package does not have it."""
+        """The result of a call, or None if this GPU, driver or package does not support it."""
         self.error = None
         try:
             return call()
@@ -110,7 +110,9 @@ class _Asking:
         bus = self.ask(lambda: _word(nvml.nvmlDeviceGetPciInfo(nvml.nvmlDeviceGetHandleByIndex(index)).busId))
         if not bus:
             return None
-        address = re.sub("^0000(?=....:)", "", bus.lower())  # the kernel's have four digits less
+        address = re.sub(
+            "^0000(?=....:)", "", bus.lower()
+        )  # the kernel writes the domain with four digits less
         return Gpu(address=address, vendor="NVIDIA", name="NVIDIA GPU")
 
     def enriched(self, gpu: Gpu) -> Gpu:
@@ -140,7 +142,7 @@ class _Asking:
         )
 
     def nvlinks(self, handle: Any) -> dict[str, Any]:
-        """Fields of a Gpu; none if NVML does not have them."""
+        """The NVLink fields of a Gpu; empty if NVML does not provide them."""
         nvml, active, down = self.nvml, [], 0
         for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _FIRST_NVLINKS)):
             state = self.ask(partial(nvml.nvmlDeviceGetNvLinkState, handle, link))
@@ -159,7 +161,7 @@ class _Asking:
         }
 
     def end_of(self, handle: Any, link: int) -> str | None:
-        """The other end of a link: an address, or SWITCH."""
+        """The other end of a link: a PCI address, SWITCH, or None if unknown."""
         nvml = self.nvml
         kind = self.ask(lambda: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link))
         if kind == _TO_SWITCH:
@@ -171,12 +173,12 @@ class _Asking:
 
 
 def _speed(nvml: Any, handle: Any) -> float | None:
-    """Bytes per second of one link in one direction."""
+    """Bytes per second of one link in one direction, or None if unknown."""
     (field,) = nvml.nvmlDeviceGetFieldValues(handle, [nvml.NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON])
     known = field.nvmlReturn == nvml.NVML_SUCCESS
     return int(field.value.uiVal) * 1e6 or None if known else None
 
 
 def _word(text: str | bytes | None) -> str | None:
-    """Older packages answer in bytes."""
+    """The text for display; older packages return bytes."""
     return shown_text(text.decode("utf-8", "replace") if isinstance(text, bytes) else text) if text else None

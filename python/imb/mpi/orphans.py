@@ -1,4 +1,4 @@
-"""Processes that outlive their launcher, and a launcher that outlives its `imb` (Linux)."""
+"""Ends processes that outlive their launcher, and launchers that outlive their `imb` (Linux)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import psutil
 from imb.model.errors import ImbError
 from imb.mpi.host import answer_of
 
-MARK = "IMB_LAUNCH"  # a variable of every process of a launch; its value names the launch
-_SET_CHILD_SUBREAPER = 36  # of prctl(2)
-_ROUNDS = 10  # of searching for processes: one that is ended may leave others
+MARK = "IMB_LAUNCH"  # environment variable of every process of a launch; its value identifies the launch
+_SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
+_ROUNDS = 10  # repetitions of the search for processes, since a process that is ended may leave others
 _GRACE = 1.0  # seconds
-# PR_SET_PDEATHSIG (1) lasts over exec. It is set after fork, where a parent that has ended already is noticed by its number.
-# The time of day at exec goes to a pipe: Python itself takes longer to start than some launchers.
+# PR_SET_PDEATHSIG (1) survives exec. It is set after fork; then the parent's number tells whether the parent has ended already.
+# The time of day at exec goes to a pipe, since Python takes longer to start than some launchers.
 _WITH_PARENT = """
 import ctypes, os, sys, time
 ctypes.CDLL(None).prctl(1, 15)
@@ -40,13 +40,13 @@ except OSError as error:
 
 
 _lock = threading.Lock()
-_adopting = 0  # launches that run
+_adopting = 0  # number of running launches
 
 
 @contextlib.contextmanager
 def adopt_orphans() -> Iterator[str]:
-    """A mark that names a launch. While a launch runs, processes that a launcher leaves behind become children of this process.
-    Afterwards they do not: this process would not wait for processes of others, and they would stay as zombies."""
+    """A context with a mark that identifies a launch. While it lasts, processes that a launcher leaves behind become children of this process.
+    Later they do not, since this process would not wait for them and they would remain as zombies."""
     _adopt(1)
     try:
         yield secrets.token_hex(8)
@@ -63,8 +63,8 @@ def _adopt(more: int) -> None:
 
 
 def bind_to_parent(words: list[str], path: str | None, pipe: int = -1) -> list[str]:
-    """The command, found on `path`, which gets SIGTERM when this process ends. The time of day at which it begins is written
-    to `pipe`, on Linux. Raises ImbError if there is no such program."""
+    """The command, with the program found on `path`, extended so that it gets SIGTERM when this process ends and writes its start time to
+    `pipe` (on Linux). Raises ImbError if there is no such program."""
     program = shutil.which(words[0], path=path)
     if program is None:
         raise ImbError(f"cannot start {words[0]}: no such program; check the PATH")
@@ -74,7 +74,7 @@ def bind_to_parent(words: list[str], path: str | None, pipe: int = -1) -> list[s
 
 
 class LauncherStart:
-    """When the launcher began: what `bind_to_parent` writes, else when its process was made."""
+    """The time at which the launcher began: the time that `bind_to_parent` writes, or the creation time of its process."""
 
     def __init__(self) -> None:
         self._read = -1
@@ -82,7 +82,7 @@ class LauncherStart:
 
     @contextlib.contextmanager
     def pipe_end(self) -> Iterator[int]:
-        """The end of a pipe for it; -1: none."""
+        """A context with the write end of a pipe for the start time, or -1 if there is none."""
         if sys.platform != "linux":
             yield -1
             return
@@ -96,7 +96,7 @@ class LauncherStart:
             os.close(write)
 
     def at(self) -> float:
-        """To be called once, when the launcher has ended."""
+        """The start time in seconds since 1970-01-01 UTC. Call it once, after the launcher has ended."""
         if self._read < 0:
             return self._created
         os.set_blocking(self._read, False)
@@ -109,18 +109,20 @@ class LauncherStart:
 
 
 def end(mark: str) -> None:
-    """Ends the processes of this launch whose parent has ended, with all theirs."""
+    """Ends the processes of this launch whose parent has ended, and their descendants."""
     ended: set[int] = set()
     for number in range(_ROUNDS):
         processes = _processes_with(mark)
         if not processes:
             break
         ended |= {process.pid for process in processes}
-        for process in processes:  # psutil compares start times: no stranger with a reused number is hit
+        for (
+            process
+        ) in processes:  # psutil compares start times, so a reused process number cannot hit another process
             with contextlib.suppress(psutil.Error):
                 process.terminate() if number == 0 else process.kill()
         psutil.wait_procs(processes, timeout=_GRACE)
-    for pid in ended:  # those that became children of this process while they ended
+    for pid in ended:  # waits for processes that became children of this process while they ended
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
 

@@ -1,6 +1,6 @@
-"""The process between a program and the files of what it prints, which takes out secret values: see imb.mpi.filtered_files.
+"""The process that copies a program's output to files and removes secret values: see imb.mpi.filtered_files.
 
-Run as a program, by its path, it imports nothing of `imb`, and little else: it is to be ready in some ten milliseconds.
+It runs as a program, by its path. It imports nothing of `imb` and little else, so that it is ready within some ten milliseconds.
 """
 
 import errno
@@ -14,7 +14,8 @@ _CHUNK = 1 << 16
 
 
 class SecretFilter:
-    """A text that comes in pieces, without these values. A piece that ends within a value waits for the next one."""
+    """Replaces these values in a text that comes in pieces. If a piece ends with the beginning of a value, that part waits for the next
+    piece."""
 
     def __init__(self, values: Collection[bytes], mask: bytes) -> None:
         self.values = sorted(filter(None, values), key=len, reverse=True)
@@ -22,15 +23,15 @@ class SecretFilter:
         self.rest = b""
 
     def feed(self, piece: bytes) -> bytes:
-        """What is known to be text, with the mask in the place of the values."""
+        """Takes a piece; returns the text that is complete so far, with the mask in place of the values."""
         return self._replace_values(self.rest + piece, self._begun)
 
     def end(self) -> bytes:
-        """What is left. No more text comes, so a value is replaced even where a longer one begins with it."""
+        """The rest of the text. As no more text comes, a value is replaced even if a longer value begins with it."""
         return self._replace_values(self.rest, lambda text, at: len(text))
 
     def _replace_values(self, text: bytes, begun_of: Callable[[bytes, int], int]) -> bytes:
-        """Replaces value after value; of several that begin at one place, the longest."""
+        """Replaces the values from left to right; if several begin at the same position, the longest."""
         at, begun = 0, begun_of(text, 0)
         nexts = {value: text.find(value) for value in self.values}
         pieces: list[bytes] = []
@@ -48,7 +49,7 @@ class SecretFilter:
         return b"".join([*pieces, text[at:begun]])
 
     def _begun(self, text: bytes, at: int) -> int:
-        """From where on the text may be the beginning of a value."""
+        """The first position from which the rest of the text may be the beginning of a value."""
         begun = len(text)
         for value in self.values:
             first = text.find(value[:1], max(at, len(text) - len(value) + 1))
@@ -60,8 +61,8 @@ class SecretFilter:
 
 
 def pass_on(pairs: Sequence[tuple[int, int]], values: Collection[bytes], mask: bytes) -> int:
-    """From each first descriptor to the second one, until all have ended, or after SIGTERM what is there. Returns the error number of
-    a file that could not be written: the launch still ends as it would have."""
+    """Copies from the first descriptor of each pair to the second until all inputs end; after SIGTERM, copies only the available rest. If a
+    file cannot be written, goes on reading, so that the launch is not affected, and returns the error number; else 0."""
     texts = {read: (SecretFilter(values, mask), write) for read, write in pairs}
     failed = 0
 
@@ -100,8 +101,8 @@ def _follow(reads: Sequence[int], take: Callable[[int], bool]) -> None:
 
 
 def main() -> int:
-    """Reads the mask and the values, a line each, in hexadecimal, from standard input, and writes a line when ready. The
-    arguments are pairs of descriptors, `READ:WRITE`."""
+    """Reads the mask and the values from standard input, one hexadecimal line each, and writes a line when it is ready. The arguments are
+    pairs of descriptors, `READ:WRITE`."""
     with os.fdopen(0, "rb") as file:
         mask, *values = (bytes.fromhex(line.decode()) for line in file.read().split(b"\n"))
     os.write(1, b"\n")

@@ -1,1 +1,1 @@
-"""The store of immutable runs: index, import, verification, names."""
+"""Stores immutable runs: the archive and its index, import, verification, names of runs."""

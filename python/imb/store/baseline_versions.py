@@ -1,9 +1,9 @@
 """Baselines in the archive.
 
-ARCHIVE/baselines/NAME/0001.json    version 1, with all its launches: it does not need their runs any more
+ARCHIVE/baselines/NAME/0001.json    version 1 with all its launches, so that it does not depend on their runs
 
-A new baseline of the same name is a new version. Versions of one name may be of different machines and placements
-(intra-node, inter-node): results are compared with the newest version of their own machine and placement.
+A new baseline with the same name is a new version. The versions of a name may come from different machines and placements
+(intra-node, inter-node): results are compared with the newest version for their machine and placement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from imb.store.labels import writer
 from imb.store.reading import UnreadableFile, json_of, names_in, read_part
 from imb.store.store import Archive
 
-_UNHASHED = b'""}'  # at the end of a file whose hash is not known yet
+_UNHASHED = b'""}'  # the end of a file before its hash is filled in
 _HASHED = re.compile(rb'"([0-9a-f]{64})"\}\n$')
 _NAME = re.compile(r"[A-Za-z0-9][\w.+=:-]*$", re.ASCII)
 
@@ -42,13 +42,13 @@ def make(
     note: str | None = None,
     foreign: Collection[str] = (),
 ) -> Baseline:
-    """A baseline of these launches; `add` gives it its version. `foreign`: whole names of runs whose facts another user may have
-    written. Raises ImbError if they are of several kinds."""
+    """A baseline of these launches; `add` sets its version. `foreign`: full names of the runs whose facts another user may have written.
+    Raises ImbError if the launches have several placements or kinds of machines."""
     if not _NAME.match(name):
         raise ImbError(f"invalid baseline name: {name!r}; use letters, digits and ._+=:-, no blanks")
     for metric in tolerances:
         refuse_unknown_metric(metric)
-    placement = placement_of(side)  # of the two reasons to refuse, the more specific one
+    placement = placement_of(side)  # before the machine, since its error message is more specific
     return Baseline(
         name=name,
         created=now(),
@@ -86,7 +86,7 @@ def add(archive: Archive, baseline: Baseline) -> Baseline:
         digest = hashlib.sha256(text).hexdigest().encode()
         write_whole(part, text.removesuffix(_UNHASHED) + b'"' + digest + b'"}\n', mode=0o644)
         try:
-            # A link, unlike a rename, never takes the place of a file that another host has just written.
+            # A link, unlike a rename, never replaces a file that another host has just written.
             with suppress(FileExistsError):
                 os.link(part, path_of_baseline(archive, numbered))
                 return numbered
@@ -95,7 +95,7 @@ def add(archive: Archive, baseline: Baseline) -> Baseline:
 
 
 def files(archive: Archive, name: str | None = None) -> list[Path]:
-    """The files of all baselines, or of those of a name, oldest version first."""
+    """The files of all baselines, or of the baselines with this name, oldest version first."""
     folder = archive.baselines
     names = [name] if name else names_in(folder)
     paths = (
@@ -105,12 +105,12 @@ def files(archive: Archive, name: str | None = None) -> list[Path]:
 
 
 def path_of_baseline(archive: Archive, baseline: Baseline) -> Path:
-    """Its file."""
+    """The file of a baseline."""
     return archive.baselines / baseline.name / f"{baseline.version:04d}.json"
 
 
 def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
-    """The baseline in a file; `text`: its content, if it was read already. Raises ImbError, also if the file was modified."""
+    """The baseline in a file. `text`: the content of the file, if it was read already. Raises ImbError if it is no baseline or was modified."""
     try:
         text = read_part(path) if text is None else text
         baseline = json_of(path, text, Baseline)
@@ -128,7 +128,7 @@ def load_baseline(path: Path, text: bytes | None = None) -> Baseline:
 
 
 def baseline_versions(archive: Archive, name: str) -> list[Baseline]:
-    """The versions that NAME or NAME@VERSION means, oldest first. Raises ImbError if there is none."""
+    """The versions that match NAME or NAME@VERSION, oldest first. Raises ImbError if none does."""
     bare, at, version = name.partition("@")
     paths = files(archive, bare) if _NAME.match(bare) else []
     versions = [load_baseline(path) for path in paths if not at or str(int(path.stem)) == version]

@@ -1,4 +1,4 @@
-"""Runs on their way into the index: the facts of the archive about each, and the content of its log or records."""
+"""Prepares runs for the index: the facts of the archive about each run, and the content of its log or records."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from imb.store.store import Manifest, StoredRun
 
 
 class Entry(msgspec.Struct):
-    """One run on its way into a segment: the facts of the archive about it, its own content, and the problems in its lines and in the file
-    as a whole."""
+    """One run before it is written to a segment: the archive's facts about it, its content, and the problems of its lines and of its file."""
 
     facts: dict[str, Any]
     manifest: Manifest | None = None
@@ -30,7 +29,7 @@ class Entry(msgspec.Struct):
     problems: list[Problem] = []
 
     def row(self) -> dict[str, Any]:
-        """Its row in RUNS."""
+        """The run's row in the table RUNS."""
         assert self.manifest
         runs = [record for record in self.records if isinstance(record, Run)] or [
             launch.run for launch in self.launches
@@ -45,7 +44,9 @@ class Entry(msgspec.Struct):
         stretches = [stretch for launch in self.launches for stretch in launch.stretches()]
         places = [(record.benchmark, record.processes, record.group_count) for record in results]
         places += [(record.benchmark, record.processes, record.group_count) for record in failures]
-        heads = {id(stretch.head): stretch.head for stretch in stretches}  # few, and slow to compare
+        heads = {
+            id(stretch.head): stretch.head for stretch in stretches
+        }  # few objects, slow to compare, so their ids are compared
         places += [(head.benchmark, head.processes, head.group_count) for head in heads.values()]
         command = self.facts.get("command") or run.command_line
         conditions = self.facts.get("conditions")
@@ -87,7 +88,7 @@ def _text(value: Any) -> str | None:
 
 
 def _whole(value: Any) -> int | None:
-    """Sums of what foreign files state may be larger than a column takes."""
+    """The value if a column can hold it, else None: numbers in foreign files may add up to more than 64 bits."""
     return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
 
 
@@ -123,7 +124,7 @@ def index_tables(entries: Sequence[Entry]) -> dict[str, pa.Table]:
 
 
 def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
-    """The content of these runs. One that cannot be read is left out, with a note."""
+    """The content of these runs. A run that cannot be read is skipped with a note."""
     entries = []
     for run in runs:
         try:
@@ -142,7 +143,7 @@ def entries_of(runs: Iterable[StoredRun]) -> list[Entry]:
 
 
 def parse_safely(text: bytes, name: str) -> Log:
-    """`parse`, whose readers never fail. If one fails nevertheless, its file has a problem."""
+    """`parse`, but if a reader raises an exception (which it should not), the result is an empty log with a problem."""
     try:
         return parse(text, name)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Runs that a file holds, read without being stored. They are what an import would store."""
+"""Reads the runs in a file without storing them. They equal the runs that an import would store."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from imb.store.store import FORMAT, Content, Manifest, file_facts, name_of
 
 
 class FileRun:
-    """A run that a file holds; reads as a StoredRun does. `name` is the path of the file, `path#2` for the second run in it;
-    `problems` are the lines of this run that were not understood."""
+    """A run in a file, with the interface of StoredRun. `name`: the path of the file, or `path#2` for the second of several runs in it;
+    `problems`: lines of this run that were not understood."""
 
     stored = False
 
@@ -29,16 +29,16 @@ class FileRun:
         self.content = content
         self.entry = entry
         self.problems = entry.problems
-        # In the tables of the index this run is known by its path: the archive may have the same content.
+        # The index's tables name this run by its path, since the archive may have a run with the same content.
         entry.manifest = Manifest(format=FORMAT, id=name, added="", host="", imb="", files={})
 
     @cached_property
     def id(self) -> str:
-        """The name that the archive gives to the same content."""
+        """The name that a run with this content has in the archive."""
         return name_of(file_facts(self.content.parts()))
 
     def part(self, name: str) -> bytes | None:
-        """The bytes of `records.jsonl`, `output.txt` or `facts.json`, or None if there are none."""
+        """The bytes of `records.jsonl`, `output.txt` or `facts.json`, or None if the run has no such part."""
         return self.content.parts().get(name)
 
     def facts(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class FileRun:
         return dict(self.content.facts)
 
     def records(self, *, samples: bool = False) -> Records:
-        """The records, or what the log says in records; `samples` as in records.read."""
+        """The records of the run, or the records that were read from its log. `samples` as in records.read."""
         if self.content.records is None:
             records = [record for launch in self.entry.launches for record in launch.records()]
             return Records(records, self.problems)
@@ -56,7 +56,7 @@ class FileRun:
 
 
 def sources_of(runs: Iterable[object]) -> list[Path]:
-    """The files that these runs were read from; none of stored ones."""
+    """The files of those runs that were read from files; stored runs have none."""
     return [run.path for run in runs if isinstance(run, FileRun)]
 
 
@@ -77,9 +77,11 @@ def runs_in(path: Path) -> Iterator[FileRun]:
             yield FileRun(name, file, content, entry)
         named = [problem for _, entry in runs for problem in entry.problems]
         if runs and (others := [problem for problem in report.problems if problem not in named]):
-            note_unread(others)  # of launches that have no run, as their records have another schema
+            note_unread(
+                others
+            )  # problems of launches that become no run, since their records have another schema
     if empty:
         raise ImbError(str(without_runs[0]) if without_runs else f"{path}: there is no file in this folder")
-    # A folder may have other text beside logs: no line of it is lost.
+    # A folder may contain text files that are not logs: their lines do not count as lost.
     note_unread((problem for problem in without_runs if not problem.line), lost=False)
     note_unread(problem for problem in without_runs if problem.line)

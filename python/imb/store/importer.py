@@ -1,8 +1,8 @@
-"""Files of logs -> runs in the archive and rows in the index, several files at a time.
+"""Imports log files: writes their runs to the archive and their rows to the index, several files at a time.
 
-A log becomes a run per launch in it. Its bytes are divided among them without a gap, so nothing of the file is lost
-and a run can be read again by a later version. Only the processes that read logs import the readers: they would wait for
-an import in the process that starts them.
+Each launch in a log becomes a run. The runs divide all bytes of the file among them, so nothing is lost, and a later version
+of imb can read a run again. Only the processes that read logs import the readers, since these processes would have to wait
+for an import in the process that starts them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from imb.readers.table import Log
     from imb.store.entries import Entry
 
-_BATCH_BYTES = 24_000_000  # allocations beyond 32 MB are mapped and unmapped by glibc each time
+_BATCH_BYTES = 24_000_000  # glibc maps and unmaps every allocation above 32 MB
 _BATCH_FILES = 1000
 
 
 class FileReport(msgspec.Struct):
-    """What became of one file. `runs`: their names; `new`: how many of them the archive did not have; `labeled`: how many of the
-    others got a label; `cut_off`: the last row of each launch without an end."""
+    """The result for one file. `runs`: names of its runs; `new`: how many of them the archive did not have; `labeled`: how many of the other
+    runs got a label; `cut_off`: the last row of each launch without an end."""
 
     file: str
     runs: list[str] = []
@@ -54,7 +54,7 @@ class FileReport(msgspec.Struct):
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:
-    """The files that these paths name: files as they are, of folders all files below them, in the order of their names.
+    """The files at these paths; for a folder, all files in it and its subfolders, sorted by name.
 
     Raises ImbError for a path that does not exist.
     """
@@ -75,9 +75,9 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
 def import_files(
     files: Sequence[Path], archive: Archive, *, labels: Sequence[str] = (), jobs: int | None = None
 ) -> Generator[FileReport]:
-    """Imports files, `jobs` at a time (default: as many as cores), and reports on each in their order.
+    """Imports files with `jobs` processes (default: as many as cores) and yields a report on each file, in order.
 
-    Closed early, it finishes the files at hand and reads no more.
+    If the generator is closed early, the files in progress are finished and no more are read.
     """
     sweep(archive)
     batches = list(_batches(files))
@@ -86,7 +86,7 @@ def import_files(
         for batch in batches:
             yield from _import_batch(batch, archive.folder, labels)
         return
-    # Threads of Arrow do not survive a fork. Ctrl-C ends the parent, the children finish the files at hand.
+    # "spawn", since Arrow's threads do not survive a fork. Ctrl-C ends the parent; the children finish their current files.
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
     try:
         folders, all_labels = [archive.folder] * len(batches), [labels] * len(batches)
@@ -102,7 +102,7 @@ def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
     batch: list[Path] = []
     size = 0
     for file in files:
-        with suppress(OSError):  # reading the file reports the reason
+        with suppress(OSError):  # a later read of the file reports the reason
             size += file.stat().st_size
         batch.append(file)
         if size > _BATCH_BYTES or len(batch) >= _BATCH_FILES:
@@ -113,7 +113,7 @@ def _batches(files: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]]:
-    """The runs of one file as an import would store them, and what was not understood; the report names no runs.
+    """The runs of one file as an import would store them, and a report without names of runs.
 
     Raises sources.UnreadableText, OSError.
     """
@@ -125,14 +125,14 @@ def read_for_import(file: Path) -> tuple[FileReport, list[tuple[Content, Entry]]
 def _import_apart(
     files: Sequence[Path], folder: Path, labels: Sequence[str]
 ) -> tuple[list[FileReport], list[Note]]:
-    """`_import_batch` in a process of its own, with its notes."""
+    """`_import_batch` for a separate process; also returns its notes."""
     notes: list[Note] = []
     with listen_to_notes(notes.append):
         return _import_batch(files, folder, labels), notes
 
 
 def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) -> list[FileReport]:
-    """Reads files together, puts their launches into the archive, and those that are new into the index."""
+    """Reads several files, stores their launches in the archive, and adds the new ones to the index."""
     archive = Archive(folder)
     reports = [FileReport(str(file)) for file in files]
     texts: list[tuple[FileReport, bytes]] = []
@@ -171,8 +171,8 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
 
 
 def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels: Sequence[str]) -> None:
-    """Gives labels to runs that the archive had already. Titles of sections are not given again: they may have been
-    taken away."""
+    """Gives the labels to runs that the archive already had. Does not repeat labels from titles of sections, as a user may have removed
+    them."""
     tags = index.tags() if present and labels else {}
     lacking = {
         run: [each for each in labels if run not in tags or each not in tags[run].labels] for run in present
@@ -186,7 +186,7 @@ def _label_present(index: Index, present: Mapping[str, list[FileReport]], labels
 def _runs_of(
     texts: Sequence[tuple[FileReport, bytes]], labels: Sequence[str]
 ) -> list[tuple[FileReport, Content, Entry]]:
-    """The runs in these texts: one for each launch in them."""
+    """The runs in these texts, one for each launch."""
     from imb.readers.formats import RECORDS
     from imb.store.entries import parse_safely
 
@@ -201,7 +201,7 @@ def _runs_of(
 def _entries_of_records(
     report: FileReport, text: bytes, log: Log, labels: Sequence[str]
 ) -> Iterator[tuple[FileReport, Content, Entry]]:
-    """JSON lines of the suite stay what they are."""
+    """Yields a run for each launch in JSON lines of the suite, with the lines unchanged."""
     from imb.store.entries import Entry
 
     facts = {"kind": "import", "format": log.format}
@@ -260,12 +260,14 @@ def _entries_of_log(
     if not log.launches:
         report.problems.append(Problem(report.file, 0, f"there is no table of {tables_in_words()} in it"))
     report.cut_off = [last_of(launch) for launch in log.launches if is_cut_off(launch.run, launch.end)]
-    lines_before = bytes_before = 0  # of the text before a launch
+    lines_before = bytes_before = 0  # size of the text before a launch
     for number, launch in enumerate(log.launches, 1):
         line = min((item.line or 0 for item in launch.items), default=0) if len(log.launches) > 1 else 0
         lines_before += text.count(b"\n", bytes_before, launch.start)
         bytes_before = launch.start
-        for item in launch.items if lines_before else ():  # from here on, lines are those of the run's text
+        for item in (
+            launch.items if lines_before else ()
+        ):  # from here on, line numbers count within the run's text
             item.line = (item.line or 0) - lines_before
         title = label_from_title(launch.label) if launch.label else None
         launch_text = text[launch.start : launch.stop]

@@ -1,9 +1,9 @@
-"""The index: the content of the archive's runs, in columns, so that lists and queries need not read every run.
+"""The index: the content of the archive's runs in columns, so that lists and queries need not read every run.
 
-A user's own, in the cache folder. It consists of segments, folders of files that appear whole and never change; each holds
-some runs. What the archive has and no segment holds is added before it is read. So a damaged segment is dropped, and its
-runs are read again. A replaced segment is kept for a while, since a query of another process may still read it. The rows are
-Parquet, for DuckDB. Arrow is imported only where they are written or read.
+Each user has an index of their own in the cache folder. It consists of segments: folders with the files of some runs, which
+appear complete and never change. Before the index is read, it adds the archive's runs that no segment has. So a damaged segment
+can be dropped: its runs are read again. A replaced segment is kept for a while, since a query of another process may still read
+it. The rows are Parquet files, for DuckDB. Only functions that write or read them import Arrow.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 
     from imb.store.entries import Entry
 
-# Of the columns and of what is read from logs. With another version or other figures, another folder is used and filled.
+# Increase it if columns change, or what readers extract from logs. Another version, or other figures, use another folder.
 VERSION = 8
 _FOLDER = f"index-{VERSION}-{zlib.crc32(repr(FIGURES).encode()):08x}"
 _RUNS_FILE = "runs.msgpack"
-_AT_ONCE = 32_000_000  # bytes of logs that are read together
+_AT_ONCE = 32_000_000  # bytes of logs to read together
 _MANY_SEGMENTS = 64
-# Raised where a file of the cache is damaged.
+# Errors from damaged files of the cache.
 _DAMAGED: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
-_REPLACED = "replaced"  # a file in a segment that is not read any more
-_KEPT = 3600.0  # seconds that such a segment is kept; no query takes longer
+_REPLACED = "replaced"  # this file marks a segment that is no longer read
+_KEPT = 3600.0  # seconds to keep such a segment; no query takes longer
 Kind = TypeVar("Kind")
 
 # Without these, DuckDB may fetch extensions from a network, and a query may name variables of this program.
@@ -74,11 +74,11 @@ def _schemas() -> dict[str, pa.Schema]:
 
 
 class _Changed(Exception):
-    """Others have changed the cache: files that were there, or just written, are missing, or runs are in two of them."""
+    """Another process has changed the cache: files are missing, or runs are in two segments."""
 
 
 class Index:
-    """The index of an archive, in this folder; None: in the user's cache."""
+    """The index of an archive, in this folder or, if None, in the user's cache."""
 
     def __init__(self, archive: Archive, folder: Path | None = None) -> None:
         self.archive = archive
@@ -87,8 +87,8 @@ class Index:
         self.folder = folder
 
     def _despite_changes(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
-        """What `read` returns. Where others change the cache meanwhile, it reads again; where that happens again, from an index in a
-        temporary folder, which lasts as long as the stack."""
+        """Returns the result of `read`. If another process changes the cache meanwhile, calls it again; if that happens twice, calls it with
+        an index in a temporary folder, which is deleted when the stack is closed."""
         for _ in range(2):
             with suppress(_Changed):
                 return read(self)
@@ -103,15 +103,18 @@ class Index:
     # --- Writing -------------------------------------------------------------------------------------
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Puts runs into a new segment. One that does not fit into the columns is left out, with a note. Raises ImbError."""
-        with suppress(_Changed):  # the next reader takes them in
+        """Writes runs to a new segment. A run that does not fit into the columns is skipped with a note. Raises ImbError."""
+        with suppress(_Changed):  # the next reader adds them
             self._add(entries)
 
     def _add(self, entries: Sequence[Entry]) -> list[str]:
-        """Returns the names of the runs that are in the segment. Raises ImbError, _Changed."""
+        """`add`; returns the names of the runs in the segment. Raises ImbError, _Changed."""
         if not entries:
             return []
-        from imb.store.entries import index_tables, runs_of  # read logs and records, which a list does not
+        from imb.store.entries import (
+            index_tables,
+            runs_of,
+        )  # imported here, since a list reads neither logs nor records
 
         try:
             runs, tables = runs_of(entries), index_tables(entries)
@@ -129,7 +132,7 @@ class Index:
         return runs["run"]
 
     def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
-        """Raises ImbError if the cache cannot be written, _Changed."""
+        """Writes a segment. Raises _Changed, or ImbError if the cache cannot be written."""
         try:
             self._write_segment(runs, tables)
         except FileNotFoundError as error:
@@ -147,7 +150,7 @@ class Index:
         try:
             files: dict[str, TableFile] = {}
             for name, table in tables.items():
-                # Most columns are empty in most segments, and even that takes time to write: see connect.
+                # In most segments, most columns are empty; they are left out, since even an empty column takes time to write (see connect).
                 full = [
                     column
                     for column in table.column_names
@@ -159,7 +162,7 @@ class Index:
                 pq.write_table(
                     table,
                     part / f"{name}.parquet",
-                    # Measured numbers hardly repeat: compressing them saves a tenth of the bytes for a third more time.
+                    # Measured numbers hardly repeat: their compression would save a tenth of the bytes and take a third more time.
                     compression={
                         column: "none" if column in measured else "lz4" for column in table.column_names
                     },
@@ -173,18 +176,18 @@ class Index:
             shutil.rmtree(part, ignore_errors=True)
 
     def segments(self) -> list[Path]:
-        """The segments that are read, the oldest first."""
+        """The segments that are not replaced, oldest first."""
         return [each for each in self._all_segments() if not (each / _REPLACED).exists()]
 
     def _all_segments(self) -> list[Path]:
         try:
             present = sorted(self.folder.iterdir())
-        except OSError:  # none was written; for another reason the next write fails
+        except OSError:  # no segment was written yet; for another reason, the next write fails
             return []
         return [each for each in present if each.name[0].isdigit()]
 
     def _retire(self, segments: Iterable[Path]) -> None:
-        """These are not read any more, and deleted later: a query of another process may still read them."""
+        """Marks segments as replaced. They are deleted later, since a query of another process may still read them."""
         for segment in segments:
             with suppress(OSError):  # another process has deleted it
                 (segment / _REPLACED).touch()
@@ -194,8 +197,8 @@ class Index:
                     shutil.rmtree(segment, ignore_errors=True)
 
     def _refreshed(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
-        """Takes in what the archive has and the index lacks. Returns the names of the archive's runs, and these columns of
-        `runs`, with `run` among them, by segment. They are read once if the index was up to date. Raises _Changed."""
+        """Adds the archive's runs that the index lacks. Returns the names of the archive's runs, and by segment these columns (including
+        `run`) of `runs`. If the index was up to date, the columns are read once. Raises _Changed."""
         present = set(self.archive.ids())
         tables = self._runs_read(columns)
         known = _names(tables.values())
@@ -213,7 +216,7 @@ class Index:
         return present, tables
 
     def _take_in(self, new: Sequence[str]) -> list[str]:
-        """Returns the names of those that could be taken in. Raises _Changed."""
+        """Reads new runs and adds them to the index; returns the names of the runs that could be added. Raises _Changed."""
         from imb.store.entries import entries_of  # as in add
 
         added: list[str] = []
@@ -223,7 +226,7 @@ class Index:
             try:
                 run = self.archive.run(run_id)
             except UnreadableFile as error:
-                if self.archive.path_of(run_id).exists():  # else it was removed just now
+                if self.archive.path_of(run_id).exists():  # else another process has just removed it
                     note(f"{error}; left out")
                 continue
             batch.append(run)
@@ -234,7 +237,7 @@ class Index:
         return added + self._add(entries_of(batch))
 
     def _runs_read(self, columns: Sequence[str]) -> dict[Path, Columns]:
-        """These columns of `runs`, by segment. A damaged segment is dropped: what was in it is taken in again."""
+        """Segment -> these columns of `runs`. A damaged segment is dropped; its runs will be added again."""
         tables = {}
         for segment in self.segments():
             try:
@@ -247,7 +250,7 @@ class Index:
         return tables
 
     def _merge(self) -> None:
-        """Many segments, or several with the same run, become one."""
+        """Merges segments into one, if there are many or several have the same run."""
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
@@ -283,14 +286,13 @@ class Index:
     # --- Reading -------------------------------------------------------------------------------------
 
     def rows(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """RUNS, or these of its columns with `run` among them, of all runs that the archive has, refreshed; order
-        undefined."""
+        """All rows of RUNS for the current runs of the archive, or these columns of them (including `run`), in no particular order."""
         with ExitStack() as stack:
             table = self._despite_changes(stack, lambda index: index._rows_and_segments(columns)[0])
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
     def _rows_and_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
-        """As `rows`, by column; also the segments, and whether they have runs that the archive no longer has. Raises _Changed."""
+        """The result of `rows` by column; the segments; and whether they have runs that the archive no longer has. Raises _Changed."""
         names = columns or list(RUNS)
         present, by_segment = self._refreshed(names)
         table = {
@@ -303,7 +305,7 @@ class Index:
         return table, list(by_segment), removed
 
     def _columns(self, name: str) -> Path:
-        """A file with all columns of a table and no row. Raises _Changed."""
+        """A Parquet file with all columns of a table and no rows. Raises _Changed."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -320,7 +322,7 @@ class Index:
         return path
 
     def _keep(self, path: Path, data: bytes) -> None:
-        """Writes a file of this folder, which can be made again: it is not synced. Raises ImbError, _Changed."""
+        """Writes a file of this folder. It is not synced, since it can be computed again. Raises ImbError, _Changed."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, sync=False)
@@ -330,7 +332,7 @@ class Index:
             raise unwritable_cache(self.folder, error) from error
 
     def tags(self) -> dict[str, Tags]:
-        """Archive.tags, reading only the changes that are new."""
+        """The result of Archive.tags, but reads only new changes."""
         cache = self.folder / "labels.json"
         try:
             known = msgspec.json.decode(check_seal(cache.read_bytes()), type=dict[str, LabelChange])
@@ -347,7 +349,7 @@ class Index:
         return replay(known[path.name] for path in files if path.name in known)
 
     def answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
-        """What `question` returns for a connection as `connect` makes it. It is asked again where others change files meanwhile."""
+        """Calls `question` with a connection from `connect` and returns its result. Calls it again if another process changes files meanwhile."""
         with ExitStack() as stack:
             return self._despite_changes(stack, lambda index: index._answer(question))
 
@@ -363,9 +365,9 @@ class Index:
             raise _Changed from None
 
     def connect(self, read: dict[Path, TableFile] | None = None) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the views runs, results, failures and labels, refreshed; `read` gets the files that its queries read.
+        """A DuckDB connection with the up-to-date views runs, results, failures and labels. Adds the files that its queries read to `read`.
 
-        It reads the files of these views and no others, loads no extension, and cannot be configured any more. Raises _Changed.
+        The connection can read only the files of these views, loads no extensions, and its configuration is locked. Raises _Changed.
         """
         import duckdb
         import pyarrow as pa
@@ -376,7 +378,7 @@ class Index:
         connection.execute("CREATE VIEW runs AS SELECT * FROM present_runs")
         readable: list[str] = []
         for name in ("results", "failures"):
-            # Segments leave out columns that are empty; the first file has all of them, and no row.
+            # Segments leave out empty columns; the first file has all columns and no rows.
             files = [self._columns(name), *(segment / f"{name}.parquet" for segment in segments)]
             if read is not None:
                 read |= _states_of(files)
@@ -397,13 +399,13 @@ class Index:
 
 
 def _state_of(file: Path) -> TableFile:
-    """Raises OSError."""
+    """The current size and modification time of a file. Raises OSError."""
     state = file.stat()
     return TableFile(state.st_size, state.st_mtime_ns)
 
 
 def _states_of(files: Iterable[Path]) -> dict[Path, TableFile]:
-    """Raises _Changed."""
+    """The current state of each file. Raises _Changed if one is missing."""
     try:
         return {file: _state_of(file) for file in files}
     except FileNotFoundError as error:
@@ -415,7 +417,7 @@ def _names(tables: Iterable[Columns]) -> list[str]:
 
 
 def _drop_copies(tables: dict[Path, Columns]) -> dict[Path, Columns]:
-    """Without segments whose runs are all in larger ones: processes that read at the same time take in the same runs."""
+    """The segments without those whose runs are all in larger ones. Such copies arise if several processes add the same runs at once."""
     seen: set[str] = set()
     copies: set[Path] = set()
     for segment, table in sorted(tables.items(), key=lambda item: -len(item[1]["run"])):

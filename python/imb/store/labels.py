@@ -1,8 +1,8 @@
-"""Labels and notes: their changes, and which texts can be labels (those that commands accept as a name).
+"""Labels and notes of runs: how they change, and which texts can be labels (texts that commands accept as a name).
 
-ARCHIVE/labels/00001795789012345678-3fa9….json is one change; it never changes itself. The number gives the order of the changes:
-the time in nanoseconds, but larger than every number that its writer found there. So a change follows all that its writer saw,
-whatever the clocks of hosts are.
+ARCHIVE/labels/00001795789012345678-3fa9….json is one change; the file is never modified. Changes apply in the order of their numbers.
+The number is the time in nanoseconds, or one more than the largest number that its writer found, if that is larger. So a change
+follows all changes that its writer saw, even if the clocks of hosts differ.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from imb.model.text import is_printable, now, one_line
 from imb.store.durable import write_each
 from imb.store.reading import names_in, readable_json
 
-QUERY = "sql:"  # begins a name that is a query
+QUERY = "sql:"  # a name that begins so is a query
 _LONGEST = 200  # characters
 _NUMBERED = re.compile(r"(\d+).*\.json", re.ASCII)
 
 
 class Tags(msgspec.Struct):
-    """Labels, in the order in which they were given, and notes."""
+    """The labels of a run, in the order in which they were given, and its notes."""
 
     labels: list[str] = []
     notes: list[str] = []
 
 
 class LabelChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One file in labels/."""
+    """The content of a file in labels/."""
 
     run: str
     at: str
@@ -47,7 +47,7 @@ class LabelChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
-    """The labels and notes that are left after these changes."""
+    """Run -> its labels and notes after these changes."""
     tags: dict[str, Tags] = {}
     for change in changes:
         tag = tags.setdefault(change.run, Tags())
@@ -61,7 +61,7 @@ def replay(changes: Iterable[LabelChange]) -> dict[str, Tags]:
 def change_by_me(
     run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
 ) -> LabelChange:
-    """A change by this user, now. Raises ImbError for a label that cannot be given."""
+    """A change by this user with the current time. Raises ImbError for an invalid label."""
     return LabelChange(
         run=run_id,
         at=now(),
@@ -78,10 +78,10 @@ def writer() -> str:
 
 
 def user() -> str:
-    """Who runs `imb`."""
+    """The user who runs `imb`."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
+    except (KeyError, OSError):  # in a container, the user may have no name
         return str(os.getuid())
 
 
@@ -93,7 +93,7 @@ class LabelLog:
         self._changes: dict[str, LabelChange] = {}  # by file name
 
     def files(self) -> list[Path]:
-        """One per change, in their order."""
+        """The files, one per change, in the order of the changes."""
         return [self.folder / name for _, name in self._numbered()]
 
     def _numbered(self) -> list[tuple[int, str]]:
@@ -101,7 +101,7 @@ class LabelLog:
         return sorted((int(match[1]), name) for match, name in matches if match)
 
     def changes(self, files: Iterable[Path] | None = None) -> Iterator[tuple[Path, LabelChange]]:
-        """The content of these files, else of all, in their order. One that cannot be read costs a note."""
+        """Yields these files, or all files in order, with their contents. A file that cannot be read is skipped with a note."""
         for path in self.files() if files is None else files:
             if path.name not in self._changes:
                 change = readable_json(path, LabelChange, "its labels and notes are left out")
@@ -111,7 +111,7 @@ class LabelLog:
             yield path, self._changes[path.name]
 
     def write(self, changes: Sequence[LabelChange]) -> None:
-        """Adds these changes after all that are there. Raises OSError."""
+        """Adds these changes after all existing ones. Raises OSError."""
         if not changes:
             return
         latest = max((number for number, _ in self._numbered()), default=0)
@@ -124,7 +124,7 @@ class LabelLog:
 
 
 def check_labels(labels: Sequence[str]) -> list[str]:
-    """These labels. Raises ImbError for one that no command would take as a name."""
+    """Returns these labels. Raises ImbError for a label that commands would not accept as a name."""
     for label in labels:
         if reason := _reason(label):
             raise ImbError(f"label {label[: _LONGEST + 1]!r}: {reason}")
@@ -132,14 +132,14 @@ def check_labels(labels: Sequence[str]) -> list[str]:
 
 
 def label_from_title(title: str) -> str | None:
-    """A label from the title of a section in a log, which may be any text, or None if nothing of it can be a label."""
+    """A label from the title of a section in a log, which may be any text, or None if the title cannot become a valid label."""
     words = " ".join(one_line(title).replace(",", ";").split())
     label = words.removeprefix(QUERY)[:_LONGEST].strip()
     return label if label and not _reason(label) else None
 
 
 def _reason(label: str) -> str | None:
-    """What is wrong and what is allowed, or None if the label is valid."""
+    """Why a label is invalid and what is allowed, or None if it is valid."""
     if not label or label != label.strip() or len(label) > _LONGEST:
         return f"use 1 to {_LONGEST} characters, without leading or trailing blanks"
     if not is_printable(label):

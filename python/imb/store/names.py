@@ -1,4 +1,4 @@
-"""What a name on the command line means: a run, a label, a file, a query. One resolver for all commands."""
+"""Resolves names on the command line (a run, a label, a file, a query) to runs, for all commands."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ if TYPE_CHECKING:
     from imb.model.records import Problem, Records
     from imb.store.files import FileRun
 
-LEAST = 4  # digits of a run's name that can name it
+LEAST = 4  # least number of digits that can name a run
 _NUMBERED = re.compile(r"(.+)#([1-9]\d{0,8})", re.DOTALL | re.ASCII)  # the name of a launch in a file
 _LIKE_SQL = re.compile(r"\s*(SELECT|FROM|WITH)\s", re.IGNORECASE)
 
 
 class NoResult(ImbError):
-    """Runs are there, and none of them has a result."""
+    """Raised if there are runs, but none of them has a result."""
 
 
 def load(archive: Archive, names: str) -> Side:
-    """The launches of these names, which commas separate. Raises ImbError if there is none.
+    """The launches of comma-separated names. Raises ImbError if there are none.
 
-    A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), one
-    launch of several in a file or run (`FILE#2`), or, alone, a query: `sql:` and a SELECT statement that answers with a column
-    `run`. Runs with the same content count once.
+    A name is a run or a label (see `stored_names`), a file or folder of logs or records (which need not be in the archive), or
+    one of several launches in a file or run (`FILE#2`). Or `names` is a single query: `sql:` and a SELECT statement whose answer
+    has a column `run`. Runs with the same content count once.
     """
     return side_from(named_runs(archive, names), names, status=Status.USAGE)
 
 
 def named_runs(archive: Archive, names: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of these names, as in `load`. Raises ImbError if there is none."""
+    """The runs of comma-separated names, as in `load`. Raises ImbError if there are none."""
     return readable_runs(archive, *_names_in(archive, names))
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
-    """The launches of these runs, by whole name. Raises NoResult if there is no result in them."""
+    """The launches of the runs with these full names. Raises NoResult if they contain no result."""
     return side_from(each_readable(runs, archive.whole_run), name)
 
 
 def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = Status.FAILED) -> Side:
-    """The launches of these runs; runs with the same content count once. Raises NoResult, with this exit status, where there
-    is no result in them."""
+    """The launches of these runs; runs with the same content count once. Raises NoResult, with this exit status, if they contain no
+    result."""
     side = any_side(runs, name)
     if not any(launch.rows for launch in side.launches):
         raise NoResult(f"no results in {one_line(name)}", status=status)
@@ -63,7 +63,7 @@ def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = S
 
 
 def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
-    """The same, also where there is no result."""
+    """`side_from`, but accepts runs without a result."""
     from imb.model.observations import Side  # NumPy: a list needs none
     from imb.model.repeats import split_repeats
 
@@ -89,14 +89,13 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
 
 
 def launches_in(archive: Archive, run: str) -> list[Launch]:
-    """The launches of a run, by its whole name."""
+    """The launches of the run with this full name."""
     stored = archive.run(run)
     return list(_launches(stored, stored.records()))
 
 
 def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun]:
-    """The runs of these names, to read: as in `stored_names`, but those of a file need not be stored. Raises ImbError if there is
-    none."""
+    """The runs of these names (see `stored_names`), ready to read. Runs in a file need not be stored. Raises ImbError if there are none."""
     present = archive.ids()
     for name in names:
         for run in _readable(archive, name, present):
@@ -118,7 +117,7 @@ def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[S
 
 
 def _numbered_launch(name: str) -> FileRun | None:
-    """The launch `FILE#2` of a file, or None if the name is of another form, or there is no such file."""
+    """The launch of a name such as `FILE#2`, or None if the name has another form or there is no such file."""
     from imb.store.files import runs_in
 
     split = _NUMBERED.fullmatch(name)
@@ -132,9 +131,12 @@ def _numbered_launch(name: str) -> FileRun | None:
 
 
 def stored_names(archive: Archive, *names: str) -> list[str]:
-    """Whole names of the stored runs of these names, readable or not: of a label all that have it; of the beginning of a run's
-    name that run; of `sql:SELECT ...` those in the column `run` of the answer; of a file or folder the runs with the same
-    content. Raises ImbError if there is none, or a file has content that is not stored."""
+    """Full names of the stored runs that these names mean, even if they cannot be read.
+
+    A label means all its runs, the beginning of a run's name means that run, `sql:SELECT ...` means the runs in the column `run` of the
+    answer, and a file or folder means the stored runs with the same content. Raises ImbError if there are none, or if a file has
+    content that is not stored.
+    """
     present = archive.ids()
     return [run for name in names for run in _stored(archive, name, present, archive.tags)]
 
@@ -142,7 +144,7 @@ def stored_names(archive: Archive, *names: str) -> list[str]:
 def _stored(
     archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]]
 ) -> list[str]:
-    """Whole names, as in `stored_names`."""
+    """The full names for one name, as in `stored_names`."""
     if ids := _ids_named(archive, name, present, tags):
         return ids
     runs = list(dict.fromkeys(run.id for run in _readable(archive, name, present)))
@@ -155,8 +157,8 @@ def _stored(
 
 
 def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
-    """Name and file of the records of these runs, as in `stored_names`; for files, stored or not, the files themselves, also for one launch
-    in a file (`FILE#2`). For records that are too many to be read at once. Raises ImbError if there is none."""
+    """The name and the file of records for each of these runs (see `stored_names`). A file, or one launch in it (`FILE#2`), is returned
+    itself, stored or not. For records that are too large to read at once. Raises ImbError if there are none."""
     present = archive.ids()
     by_path: dict[Path, str] = {}
     numbered: dict[str, Path] = {}
@@ -182,8 +184,8 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
 
 
 def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
-    """Whole names of the one stored run of a name, or of all of them, readable or not. Raises ImbError if there is none, or
-    several without `all_of_them`."""
+    """Full names of the stored runs that a name means, even if they cannot be read. Raises ImbError if there are none, or if there are
+    several and `all_of_them` is False."""
     runs = stored_names(archive, name)
     if len(runs) > 1 and not all_of_them:
         raise ambiguous_error(name, [run[:SHORT] for run in runs], "give the name of one, or --all")
@@ -191,25 +193,24 @@ def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
 
 
 def whole_names(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
-    """Whole names of the runs that these names mean, as in `stored_names`. `tags`: those of the archive. Raises ImbError if a name
-    has no run."""
+    """Full names of the runs that these names mean, as in `stored_names`. `tags`: the archive's tags. Raises ImbError if a name has no run."""
     present = archive.ids()
     return {run for name in names for run in _stored(archive, name, present, lambda: tags)}
 
 
 def unknown_label_error(name: str) -> ImbError:
-    """The error where no run has this label."""
+    """The error for a name that no run and no label has."""
     return ImbError(f"no run or label {name!r}; `imb ls` lists them")
 
 
 def ambiguous_error(name: str, shown: Sequence[str], advice: str = "give the name of one") -> ImbError:
-    """The error where several runs have this name and the command needs one run."""
+    """The error for a name that means several runs, if the command needs one run."""
     examples = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
     return ImbError(f"{name!r} matches {len(shown)} runs: {examples}; {advice}")
 
 
 def _names_in(archive: Archive, text: str) -> list[str]:
-    """The names that commas separate. A query and a file may have commas themselves."""
+    """Splits a text at commas, unless it is a query or a file, which may contain commas."""
     if text.startswith(QUERY):
         return [text]
     if "," in text and (_path(text) or _names_launch_in_file(text)):
@@ -228,8 +229,8 @@ def _names_launch_in_file(name: str) -> bool:
 def _ids_named(
     archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]] | None = None
 ) -> list[str]:
-    """Whole names of runs; empty if no run and no label has this name. `present`: the archive's runs. Raises ImbError for an
-    empty name: of a variable that is not set in a shell, and as a path it would be the current folder."""
+    """Full names of the runs that a name means; empty if no run and no label has it. `present`: the archive's runs. Raises ImbError for
+    an empty name: it may come from an unset variable of a shell, and as a path it would be the current folder."""
     if not name.strip():
         raise ImbError("a name is empty; give a run, a label or a file")
     if name.startswith(QUERY):
@@ -238,10 +239,10 @@ def _ids_named(
 
 
 def matching_runs(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str, Tags]]) -> list[str]:
-    """Of these runs those with this label, or the one whose name begins with `name`; empty if there is none. Raises ImbError
-    if the names of several runs begin with it.
+    """The runs that have this label, or the run whose name begins with `name`; empty if there are none. Raises ImbError if the names of
+    several runs begin with it.
 
-    A label cannot hide a run whose shown name is given; shorter names are labels first, as `2026` may be one.
+    If `name` has at least as many digits as a displayed name, a run takes precedence over a label; else a label does, as in `2026`.
     """
     begun = [run for run in runs if len(name) >= LEAST and run.startswith(name.lower())]
     if (not begun or len(name) < SHORT) and (labeled := _labeled(name, runs, tags())):
@@ -252,27 +253,27 @@ def matching_runs(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str
 
 
 def _labeled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
-    """The runs among these that have this label, in the order in which they first got a label."""
+    """Those of `runs` that have this label, in the order in which they first got a label."""
     selected = set(runs)
     return [run for run, tag in tags.items() if name in tag.labels and run in selected]
 
 
 def reason_of(run: StoredRun | FileRun) -> str | None:
-    """Why its launch failed, as the launcher or the MPI printed it, or None if nothing was printed."""
+    """The line in which launcher or MPI say why the launch of a run failed, or None if they printed none."""
     from imb.readers.launch_errors import reason
 
     return reason(run.part("stderr.txt") or b"", run.part("output.txt") or b"")
 
 
 def unreachable_of(run: StoredRun, hosts: Collection[str]) -> dict[str, str]:
-    """The hosts among these that the launcher of a run could not reach, and why."""
+    """Host -> reason, for those of `hosts` that the launcher of a run could not reach."""
     from imb.readers.launch_errors import unreachable_hosts
 
     return unreachable_hosts(run.part("stderr.txt") or b"", hosts)
 
 
 def _path(name: str) -> Path | None:
-    """The file or folder of this name, or None if there is none."""
+    """The existing file or folder with this name, or None."""
     try:
         paths = (Path(spelled).expanduser() for spelled in dict.fromkeys((name, named_bytes(name))))
         return next((path for path in paths if path.exists()), None)
@@ -306,7 +307,7 @@ def _unknown(archive: Archive, name: str) -> ImbError:
 def _launches(run: StoredRun | FileRun, records: Records) -> Iterator[Launch]:
     from imb.model.observations import launches_of  # NumPy: a list needs none
 
-    # A log has no samples, and need not be kept in memory to read them.
+    # A log has no samples, so it need not stay in memory.
     has_samples = isinstance(run, StoredRun) or run.content.records is not None
     again = (lambda: run.records(samples=True)) if has_samples else None
     launches = launches_of(records, run.name, run.facts(), again)
@@ -314,7 +315,7 @@ def _launches(run: StoredRun | FileRun, records: Records) -> Iterator[Launch]:
 
 
 def _runs_of_query(archive: Archive, query: str) -> list[str]:
-    """Whole names of the runs in the answer, each once."""
+    """Full names of the runs in the answer to a query, each once."""
     from imb.store.sql import ask
 
     answer = ask(archive, query)

@@ -1,4 +1,4 @@
-"""Files that a command writes where its user says: replaced as a whole, and never one that the same command reads."""
+"""Writes output files that the user names: replaces a file atomically, and refuses one that the same command reads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/\d+)/fd/(\d+)")
 
 
 def identity(path: Path) -> tuple[int, int, str] | None:
-    """The same for all spellings of a file and all links to it: device and inode; for a file that does not exist those of its
-    folder, and its name. None where there is no such folder."""
+    """A key that is equal for all spellings of a path and all links to it: device and inode; for a missing file, device and inode of its
+    folder and its name. None if the folder is missing."""
     try:
         status = path.stat()
         return status.st_dev, status.st_ino, ""
@@ -31,8 +31,8 @@ def identity(path: Path) -> tuple[int, int, str] | None:
 
 
 def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], option: str) -> None:
-    """Raises ImbError if `output` is one of the files that the command reads, or a part of the archive. To be called before
-    anything is launched or written."""
+    """Raises ImbError if `output` is a file that the command reads, or part of the archive. Call it before anything is launched or
+    written."""
     place = identity(output)
     if source := next((path for path in sources if place and identity(path) == place), None):
         raise ImbError(f"{option} {output}: this is {source}, which is read; give another file")
@@ -44,11 +44,13 @@ def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], 
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Replaces a file as a whole, also through a link; what is no file (a pipe, /dev/null) and /dev/stdout get the bytes.
-    Raises ImbError for a folder, OSError."""
+    """Replaces a file atomically; follows links. If the path is /dev/stdout or not a regular file (a pipe, /dev/null), writes the bytes to it.
+    Raises OSError, or ImbError for a folder."""
     if path.is_dir():
         raise ImbError(f"{path} is a folder; give a file")
-    if (descriptor := _descriptor(path)) is not None:  # opened again, it would begin at the start of the file
+    if (
+        descriptor := _descriptor(path)
+    ) is not None:  # if opened again, it would write from the start of the file
         with os.fdopen(os.dup(descriptor), "wb") as file:
             file.write(data)
     elif path.exists() and not path.is_file():
@@ -58,13 +60,13 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 def _followed(path: Path) -> Path:
-    """Where the links of a path lead, even if no file is there, or they form a circle, which Path.resolve rejects."""
+    """The target of a path's links, even if it does not exist or the links form a circle (which Path.resolve rejects)."""
     return Path(os.path.realpath(path))
 
 
 def _descriptor(path: Path) -> int | None:
-    """The number of /dev/stdout, /dev/stderr and /dev/fd/N, also through links."""
-    for _ in range(40):  # links that the system follows
+    """The descriptor of /dev/stdout, /dev/stderr or /dev/fd/N, also through links; None for another path."""
+    for _ in range(40):  # the system's limit of links to follow
         if match := _DESCRIPTOR.fullmatch(str(path.absolute())):
             return int(match[1])
         try:

@@ -1,6 +1,6 @@
-"""Files of an archive, which may be damaged, of another version, or not readable for this user.
+"""Reads files of an archive, which may be damaged, from another version, or private to another user.
 
-Each read raises one kind of error, UnreadableFile. Where several things are read, the one that cannot be read costs a note.
+A function that reads one file raises UnreadableFile. A function that reads several skips an unreadable one with a note.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Source = TypeVar("Source")
 
 
 class UnreadableFile(ImbError):
-    """A file of the archive that cannot be read, and the reason. `error`: what the system or the decoder raised."""
+    """A file of the archive cannot be read. `error`: the exception of the system or the decoder."""
 
     def __init__(self, path: Path, error: Exception) -> None:
         self.error = error
@@ -34,7 +34,7 @@ class UnreadableFile(ImbError):
         super().__init__(f"{path}: cannot be read ({reason})")
 
     def error_with_advice(self, advice: str) -> ImbError:
-        """The error for a command that needs this file."""
+        """The error with advice, for a command that needs this file."""
         return ImbError(f"{self}; {advice}")
 
 
@@ -58,7 +58,7 @@ def size_of(path: Path) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Opens regular files only: another user may put a FIFO or a device in their place, which would block or never end. Raises OSError."""
+    """Opens a regular file. Refuses a FIFO or device, which another user may put there and which would block or never end. Raises OSError."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -66,7 +66,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def refuse_other_size(path: Path, size: int, stored: int) -> None:
-    """Raises UnreadableFile if a file has not the size with which it was stored."""
+    """Raises UnreadableFile if a file does not have the size with which it was stored."""
     if size != stored:
         raise UnreadableFile(path, ValueError(f"damaged: {size} instead of {stored} bytes"))
 
@@ -77,7 +77,7 @@ def read_json(path: Path, kind: type[Kind]) -> Kind:
 
 
 def json_of(path: Path, data: bytes, kind: type[Kind]) -> Kind:
-    """`read_json` of bytes that were read. Raises UnreadableFile."""
+    """`read_json` for bytes that were read already. Raises UnreadableFile."""
     try:
         return msgspec.json.decode(data, type=kind)
     except UNDECODABLE as error:
@@ -85,7 +85,7 @@ def json_of(path: Path, data: bytes, kind: type[Kind]) -> Kind:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Names of what a folder holds, sorted; none if it does not exist. One that cannot be read costs a note."""
+    """The sorted names of a folder's entries; empty if the folder does not exist. If it cannot be read, adds a note."""
     try:
         return sorted(entry.name for entry in os.scandir(folder))
     except FileNotFoundError:
@@ -98,8 +98,8 @@ def names_in(folder: Path) -> list[str]:
 def each_readable(
     sources: Iterable[Source], read: Callable[[Source], Kind], *, optional: bool = False
 ) -> list[Kind]:
-    """What `read` returns for each of these. One that cannot be read costs a note. Raises the UnreadableFile of the first where
-    all of them cannot, unless they are `optional`."""
+    """The results of `read` for these sources. An unreadable one is skipped with a note. If none can be read, raises the UnreadableFile of the
+    first one, unless they are `optional`."""
     contents: list[Kind] = []
     errors: list[UnreadableFile] = []
     for source in sources:
@@ -115,7 +115,7 @@ def each_readable(
 
 
 def readable_json(path: Path, kind: type[Kind], consequence: str = "left out") -> Kind | None:
-    """`read_json`, or None if the file cannot be read, which costs a note that ends with the consequence."""
+    """`read_json`, or None with a note if the file cannot be read. The note ends with `consequence`."""
     try:
         return read_json(path, kind)
     except UnreadableFile as error:

@@ -1,4 +1,4 @@
-"""What writers that were killed leave in tmp/ of an archive."""
+"""Finds and deletes files in tmp/ of an archive that killed writers left."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _OLD = 3600  # seconds
 
 
 def remains(archive: Archive) -> list[Path]:
-    """The folders of runs that are being written, and of those whose writer was killed."""
+    """The folders of runs that are being written, or whose writer was killed."""
     return sorted(archive.tmp.iterdir()) if archive.tmp.is_dir() else []
 
 
 def sweep(archive: Archive) -> None:
-    """Deletes what is older than an hour, if its writer ran on this host and has ended. Writers of other hosts cannot be seen
-    from here."""
+    """Deletes folders that are older than an hour and whose writer ran on this host and has ended. Whether a writer on another host has ended
+    is unknown here."""
     for folder in remains(archive):
         host, _, pid = folder.name.rpartition("-")[0].rpartition("-")
         if host != socket.gethostname() or not pid.isdigit() or _is_running(int(pid)):
             continue
-        with suppress(OSError):  # another process deletes it too
+        with suppress(OSError):  # another process may delete it at the same time
             if time.time() - folder.stat().st_mtime > _OLD:
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -37,5 +37,5 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        return True  # of another user
+        return True  # a process of another user
     return True

@@ -1,4 +1,4 @@
-"""Runs that `imb archive rm` took out of the archive, and their way back."""
+"""Finds and restores runs that `imb archive rm` removed from the archive."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from imb.store.store import SHORT, Archive
 
 
 def removed_runs(archive: Archive, names: Iterable[str]) -> dict[str, Path]:
-    """The removed runs of these names, by whole name: of a label all that have it, of the beginning of a run's name that
-    run; and where the last copy of each is. Raises ImbError if there is none, or several names begin so."""
+    """Full name -> latest copy, for the removed runs that these names mean: a label means all its runs, the beginning of a run's name means
+    that run. Raises ImbError if there are none, or if the names of several runs begin so."""
     copies, present = archive.removed_copies(), archive.ids()
     absent = sorted(copies.keys() - set(present))
     removed: dict[str, Path] = {}

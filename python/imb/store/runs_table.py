@@ -1,6 +1,6 @@
-"""The index's table of runs and its file: MessagePack, because `imb ls` reads it and importing Arrow takes longer than that.
+"""The index's table of runs and its file format: MessagePack, since `imb ls` reads it and an import of Arrow takes longer than that.
 
-A file of the cache ends with a checksum: a damaged one is made again, whatever the damage.
+The file ends with a checksum, so that any damage is detected and the file is written again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Columns: TypeAlias = dict[str, list[Any]]  # name -> a value for each run, or None if there is none
+Columns: TypeAlias = dict[str, list[Any]]  # name -> a value or None for each run
 RUNS: dict[str, type[str] | type[int]] = {
     "run": str,
     "added": str,
@@ -45,14 +45,14 @@ RUNS: dict[str, type[str] | type[int]] = {
 
 
 class TableFile(msgspec.Struct, frozen=True, array_like=True):
-    """Size and time of change (ns) of a file of columns: another process that changes it changes these."""
+    """Size and modification time (ns) of a file of columns. They differ if another process changed the file."""
 
     bytes: int
     changed: int
 
 
 _FILE = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
-_FILES = "(files)"  # beside the columns: the states of the other files
+_FILES = "(files)"  # the key, among the columns, of the states of the other files
 _SEAL = 4  # bytes
 _FILE_STATES = msgspec.msgpack.Decoder(dict[str, TableFile])
 _COLUMN = {kind: msgspec.msgpack.Decoder(list[kind | None]) for kind in (str, int)}  # type: ignore[valid-type]
@@ -64,7 +64,7 @@ def add_seal(data: bytes) -> bytes:
 
 
 def check_seal(data: bytes) -> bytes:
-    """The bytes before their checksum. Raises ValueError if they are not those that were written."""
+    """The bytes without their checksum. Raises ValueError if the checksum does not match."""
     content, seal = data[:-_SEAL], data[-_SEAL:]
     if zlib.crc32(content).to_bytes(_SEAL, "big") != seal:
         raise ValueError("damaged")
@@ -72,12 +72,12 @@ def check_seal(data: bytes) -> bytes:
 
 
 def encode_table(columns: Mapping[str, Sequence[Any]], files: Mapping[str, TableFile]) -> bytes:
-    """The columns RUNS as a file, and the state of the other files of its segment, by name."""
+    """The bytes of a file with the columns RUNS and the states of the other files of its segment, by name."""
     return add_seal(msgspec.msgpack.encode({name: columns[name] for name in RUNS} | {_FILES: files}))
 
 
 def decode_table(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, TableFile]]:
-    """These columns of such a file, the others are passed over; and the other files. Raises ValueError if it is none."""
+    """These columns of such a file, and the states of the other files. Raises ValueError if the file is damaged or has another format."""
     parts = _FILE.decode(check_seal(data))
     if not parts.keys() >= {_FILES, *names}:
         raise ValueError("lacks a column")
@@ -87,7 +87,7 @@ def decode_table(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, 
 
 
 def arrow_of(columns: Columns) -> pa.Table:
-    """The same columns for DuckDB."""
+    """The columns as an Arrow table, for DuckDB."""
     import pyarrow as pa
 
     kinds = {str: pa.string(), int: pa.int64()}

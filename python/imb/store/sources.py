@@ -1,4 +1,4 @@
-"""The bytes of files that may be logs: regular files of bounded size, unpacked, as UTF-8. For other files, the error states what they are."""
+"""Reads files that may be logs: regular files of bounded size, unpacked, as UTF-8. For other files, the error states what they are."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from typing import IO, Any
 from imb.model.errors import ImbError
 from imb.model.units import rounded_size
 
-LONGEST = 1 << 34  # bytes of a file that is read in pieces
-LARGEST = 1 << 30  # bytes of one file, unpacked; its tables need several times as much memory
-_PACKED: dict[bytes, Callable[[IO[bytes]], Any]] = {  # all are files of bytes
+LONGEST = 1 << 34  # most bytes of a file that is read in pieces
+LARGEST = 1 << 30  # most bytes of one unpacked file; its tables need several times as much memory
+_PACKED: dict[
+    bytes, Callable[[IO[bytes]], Any]
+] = {  # beginning of a file -> function that opens it as unpacked bytes
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"\xfd7zXZ\x00": lzma.LZMAFile,
     b"BZh": bz2.BZ2File,
@@ -31,18 +33,18 @@ _FOREIGN = {
     b"%PDF": "a PDF document, not text",
     b"PAR1": "a Parquet file, not text",
 }
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)  # raised where a file cannot be unpacked
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)  # errors if a file cannot be unpacked
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
 
 
 class UnreadableText(ImbError):
-    """A file that is not readable text. The message states what it is, without its name."""
+    """Raised for a file that is not readable text. The message states what the file is, without its name."""
 
 
 def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iterator[bytes]:
-    """The bytes of a file that may be larger than memory, up to LONGEST, unpacked, in pieces of whole lines. Raises UnreadableText,
-    and OSError. Larger pieces would take longer: their memory is new each time."""
+    """Yields the unpacked bytes of a file of up to LONGEST bytes, which may be larger than memory, in pieces of whole lines. Larger pieces would
+    take longer, since their memory would be allocated anew each time. Raises UnreadableText, OSError."""
     with _opened(path) as file:
         rest, total = b"", 0
         while piece := _piece(file, size):
@@ -70,8 +72,8 @@ def _piece(file: IO[bytes], size: int) -> bytes:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """A regular file, unpacked while it is read. Raises UnreadableText, and OSError."""
-    # Without O_NONBLOCK the open of a pipe waits for a writer.
+    """Opens a regular file, unpacked while it is read. Raises UnreadableText, OSError."""
+    # Without O_NONBLOCK, opening a pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
@@ -92,7 +94,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_source(path: Path) -> bytes:
-    """The text of a file. Raises UnreadableText, and OSError."""
+    """The text of a file as UTF-8. Raises UnreadableText, OSError."""
     with _opened(path) as file:
         plain = isinstance(file, io.BufferedReader)
         text = _bounded(file, os.fstat(file.fileno()).st_size) if plain else _unpacked(file)
@@ -100,10 +102,10 @@ def read_source(path: Path) -> bytes:
 
 
 def _bounded(file: IO[bytes], size: int) -> bytes:
-    """The rest of a file, which may grow while it is read."""
+    """The rest of a file, which may grow while it is read. Raises UnreadableText if it is too large."""
     if size > LARGEST:
         raise UnreadableText(_too_large("has"))
-    text = file.read(size + 1)  # a read allocates what it is asked for
+    text = file.read(size + 1)  # `read` allocates as many bytes as requested
     if len(text) > size:
         text += file.read(LARGEST)
     if len(text) > LARGEST:

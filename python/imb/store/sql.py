@@ -1,4 +1,4 @@
-"""A query in SQL over the archive's tables. It reads these tables only, and writes nothing."""
+"""Answers SQL queries over the archive's tables. A query can read only these tables and cannot write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imb.store.store import Archive
 if TYPE_CHECKING:
     import duckdb
 
-_LONGEST = 400  # characters of a message that are shown
+_LONGEST = 400  # most characters of a message to show
 
 
 class QueryResult(NamedTuple):
@@ -27,7 +27,7 @@ def ask(archive: Archive, sql: str) -> QueryResult:
 
     from imb.store.index import Index
 
-    sql.encode()  # raises UnicodeEncodeError; DuckDB's own error does not state the reason
+    sql.encode()  # raises UnicodeEncodeError for surrogates; DuckDB's error would not state the reason
     try:
         statements = duckdb.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
@@ -41,6 +41,6 @@ def ask(archive: Archive, sql: str) -> QueryResult:
 
 
 def _asked(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> QueryResult:
-    """The answer. `connection` stays referenced here: with an older DuckDB the answer does not keep it open."""
+    """The answer. The parameter keeps `connection` open; with older versions of DuckDB, the answer does not."""
     answer = connection.sql(statement)
     return QueryResult(answer.columns, answer.fetchall()) if answer is not None else QueryResult([], [])

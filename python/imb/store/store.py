@@ -1,18 +1,18 @@
-"""The archive: a folder of immutable runs, written to by any number of hosts at once.
+"""The archive: a folder of immutable runs, to which any number of hosts may write at once.
 
     ARCHIVE/runs/ab/abcd…/   one run: manifest.json and its content
         records.jsonl        the suite's records (runs of the suite)
         output.txt           standard output, or the imported log, byte for byte
         stderr.txt           standard error
-        facts.json           what the writer knows besides: command, exit status, conditions
-    ARCHIVE/labels/          labels and notes: one small file per change, never changed itself
-    ARCHIVE/removed/         runs that `imb archive rm` took out, `imb archive restore` moves them back
+        facts.json           further facts from the writer: command, exit status, conditions
+    ARCHIVE/labels/          labels and notes: one small, immutable file per change
+    ARCHIVE/removed/         runs that `imb archive rm` removed; `imb archive restore` moves them back
     ARCHIVE/tmp/             runs being written
     ARCHIVE/sessions/        see imb.runner.session
     ARCHIVE/baselines/       see imb.store.baseline_versions
 
-A run's name is the SHA-256 of the hashes of its content, so the same content is the same run, and a run can be
-verified. It is written in tmp/, synced, and renamed to its place: it is there whole or not at all, without locks.
+A run's name is the SHA-256 of the hashes of its content. So the same content is the same run, and a run can be
+verified. A run is written in tmp/, synced, and renamed to its place, so that it appears complete or not at all, without locks.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ if TYPE_CHECKING:
 
 FORMAT = "openimb-run/1"
 CONTENT = ("records.jsonl", "output.txt", "stderr.txt", "facts.json")
-_MODE = 0o644  # of a run's files, whatever the umask allows: they never change
-SHORT = 10  # digits of a name that are shown
+_MODE = 0o644  # mode of a run's files, less the umask; no group may write, since they never change
+SHORT = 10  # digits of a displayed name
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run consists of. A part that is None does not exist; an empty one does.
+    """The parts of a run. A part that is None does not exist; an empty part does.
 
-    `facts` is any JSON object. By convention `kind` ("launch" or "import"), and of a launch `command` (list of
-    words), `exit_status`, `started`, `ended` (UTC, ISO 8601) and `conditions` (object). The same content must
-    give the same facts if it is to be the same run: when and from where it was added belongs in `origin`.
+    `facts` is any JSON object. By convention, it has `kind` ("launch" or "import") and for a launch `command` (list of words),
+    `exit_status`, `started`, `ended` (UTC, ISO 8601) and `conditions` (object). Facts are part of the content that names the run,
+    so the place and time of an import belong in `origin`.
     """
 
     records: bytes | None = None
@@ -82,7 +82,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArchiveFull(ImbError):
-    """There is no room for a run."""
+    """Raised if the disk has no room for a run."""
 
 
 class FileFacts(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ class FileFacts(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """manifest.json. Only `files` is part of the name; the rest is the origin of the run."""
+    """The content of manifest.json. Only `files` determines the name; the other fields describe the run's origin."""
 
     format: str
     id: str
@@ -108,7 +108,7 @@ WhileWriting: TypeAlias = Callable[[Sequence[Manifest | None]], None]
 
 
 class AddedRun(msgspec.Struct, frozen=True):
-    """What `add` did; `new` is False where the same content was there already."""
+    """The result of `add`. `new` is False if the archive already had the same content."""
 
     id: str
     new: bool
@@ -127,12 +127,12 @@ class StoredRun(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name as it is shown."""
+        """The displayed name."""
         return self.id[:SHORT]
 
     @property
     def stored(self) -> bool:
-        """Whether it is in the archive, as in FileRun."""
+        """Whether the run is in the archive; FileRun has the same property."""
         return True
 
     def part(self, name: str) -> bytes | None:
@@ -144,22 +144,24 @@ class StoredRun(msgspec.Struct, frozen=True):
         return data
 
     def facts(self) -> dict[str, Any]:
-        """facts.json; empty if there is none. Raises UnreadableFile."""
+        """The content of facts.json; empty if there is none. Raises UnreadableFile."""
         data = self.part("facts.json")
         return {} if data is None else json_of(self.folder / "facts.json", data, dict[str, Any])
 
     def refuse_damage(self) -> None:
-        """Raises UnreadableFile if facts.json is damaged, or another file is missing, truncated or unreadable for this user. Does not
-        read the others: `imb archive verify` does."""
+        """Raises UnreadableFile if facts.json is damaged, or if another file is missing, truncated or unreadable for this user. Reads only
+        facts.json; `imb archive verify` reads all files."""
         self.facts()
         for name, stored in self.manifest.files.items():
             refuse_other_size(self.folder / name, size_of(self.folder / name), stored.bytes)
 
     def records(self, *, samples: bool = False) -> Records:
-        """The records of a run of the suite, or those read from its log; `samples` as in records.read."""
+        """The records of a run of the suite, or the records that were read from its log. `samples` as in records.read."""
         data = self.part("records.jsonl")
         if data is not None:
-            from imb.model.records import read  # as imb.readers below: a list needs neither
+            from imb.model.records import (
+                read,
+            )  # imported here like imb.readers below, since a list needs neither
 
             return read(data, f"{self.id[:SHORT]}/records.jsonl", samples=samples)
         from imb.readers.formats import read_log
@@ -168,7 +170,7 @@ class StoredRun(msgspec.Struct, frozen=True):
 
 
 def default_folder() -> Path:
-    """$IMB_ARCHIVE, else a folder under the user's XDG data. Raises NoHome."""
+    """$IMB_ARCHIVE, or a folder in the user's XDG data folder. Raises NoHome."""
     folder = os.environ.get("IMB_ARCHIVE")
     return Path(folder) if folder else data_folder() / "archive"
 
@@ -179,14 +181,14 @@ def file_facts(parts: Mapping[str, bytes]) -> dict[str, FileFacts]:
 
 
 def name_of(files: Mapping[str, FileFacts]) -> str:
-    """The name that content with these hashes has: SHA-256 of sorted lines `sha256  file`, 64 hex digits."""
+    """The name of content with these hashes: the SHA-256 of sorted lines `sha256  file`, 64 hex digits."""
     lines = "".join(f"{files[name].sha256}  {name}\n" for name in sorted(files))
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
 class Archive:
-    """An archive in `folder`, made at the first write; a folder that is not there is an empty archive. Where the user has no home folder
-    and names no archive, commands still read files: the archive is empty, and its folders raise NoHome."""
+    """An archive in `folder`, which the first write creates; until then the archive is empty. If the user has no home folder and names no
+    archive, commands can still read files: the archive is empty, and its folders raise NoHome."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder: Path | NoHome
@@ -202,12 +204,12 @@ class Archive:
 
     @property
     def has_place(self) -> bool:
-        """Whether it is known where the archive is, or would be."""
+        """Whether the archive has a folder, existing or not."""
         return isinstance(self._folder, Path)
 
     @property
     def folder(self) -> Path:
-        """Raises NoHome."""
+        """The folder. Raises NoHome."""
         return self.require_place()
 
     def require_place(self) -> Path:
@@ -246,13 +248,13 @@ class Archive:
 
     @property
     def folders(self) -> Sequence[Path]:
-        """All folders of the archive; what else a user keeps beside them is no part of it."""
+        """All folders of the archive. Other files next to them do not belong to it."""
         if not self.has_place:
             return ()
         return self.runs, self.label_folder, self.removed, self.tmp, self.sessions, self.baselines
 
     def missing(self) -> str | None:
-        """The message where the archive does not exist, or None if it exists."""
+        """The message that the archive does not exist, or None if it exists."""
         if self.folder.exists():
             return None
         return f"no archive {self.folder}; `imb run` and `imb import` make it, --archive and $IMB_ARCHIVE name another"
@@ -260,16 +262,16 @@ class Archive:
     # --- Writing -------------------------------------------------------------------------------------
 
     def add(self, content: Content) -> AddedRun:
-        """Puts one run into the archive; on return it is on disk. Raises ImbError if it cannot be written."""
+        """Adds a run to the archive; it is on the disk on return. Raises ImbError if it cannot be written."""
         return self.add_many([content])[0]
 
     def add_many(
         self, contents: Iterable[Content], while_writing: WhileWriting | None = None
     ) -> list[AddedRun]:
-        """`add` of several, with one sync for all of them. In the order of `contents`.
+        """`add` for several runs, with one sync for all. Returns results in the order of `contents`.
 
-        `while_writing` is called in another thread while the disk writes. It gets the manifests, None for a run that the
-        archive has already. The runs are stored even if it fails.
+        `while_writing` is called in another thread while the disk writes. It gets the manifests, with None for a run that the archive
+        already has. The runs are stored even if it fails.
         """
         try:
             return self._add_many(contents, while_writing or (lambda _: None))
@@ -277,12 +279,12 @@ class Archive:
             raise self.refusal(error) from error
 
     def refusal(self, error: OSError) -> ImbError:
-        """The error where the archive cannot be written."""
+        """The error for an archive that cannot be written."""
         message = f"cannot write to the archive {self.folder}: {error.strerror or error}"
         if error.errno in _FULL:
             return ArchiveFull(f"{message}; make room")
         if isinstance(error, PermissionError) and (closed := self._closed_folder(error)):
-            # Each first two digits of a name have a folder, which the first writer creates with his umask.
+            # The first two digits of a name are a folder. Its first writer creates it with their umask.
             several = closed.parent / "*" if closed.parent == self.runs else closed
             owner, mode = user_name(closed.stat().st_uid), stat.S_IMODE(closed.stat().st_mode)
             return ImbError(
@@ -292,7 +294,7 @@ class Archive:
         return ImbError(f"{message}; give another one (--archive, $IMB_ARCHIVE)")
 
     def _closed_folder(self, error: PermissionError) -> Path | None:
-        """The folder of runs, labels or removed runs in which this user may not write, or None if it is another one."""
+        """The folder of runs, labels or removed runs in which this user may not write, or None if the error concerns another folder."""
         for name in (error.filename2, error.filename):
             folder = Path(name).parent if isinstance(name, str | Path) else self.folder
             while folder != self.folder and folder.is_relative_to(self.folder):
@@ -306,7 +308,7 @@ class Archive:
         return None
 
     def concerns(self, error: OSError) -> bool:
-        """Whether the error is of a file of the archive. A full disk has no file name."""
+        """Whether an error concerns a file of the archive. The error for a full disk has no file name and counts as such."""
         if not self.has_place:
             return False
         if error.filename is None:
@@ -352,7 +354,7 @@ class Archive:
             folder.mkdir(parents=True, exist_ok=True)
 
     def _stage(self, content: Content) -> tuple[Path | None, Manifest, Sequence[str]]:
-        """Writes a run into tmp/; no folder: the archive has it."""
+        """Writes a run to tmp/. Returns its folder (None if the archive already has the run), manifest and labels."""
         parts = content.parts()
         files = file_facts(parts)
         manifest = Manifest(
@@ -378,11 +380,11 @@ class Archive:
         return folder, manifest, content.labels
 
     def _publish(self, folder: Path, manifest: Manifest) -> bool:
-        """Renames a staged run to its place; False if it is there already."""
+        """Renames a staged run to its place. Returns False if the archive already has it."""
         place = self.path_of(manifest.id)
         place.parent.mkdir(exist_ok=True)
         if place.exists() and not self._is_whole(place, manifest):
-            self._take_out(manifest.id)  # a damaged copy of the run that is staged
+            self._take_out(manifest.id)  # moves a damaged copy of the same run away
         try:
             folder.rename(place)
         except OSError as error:
@@ -393,7 +395,7 @@ class Archive:
 
     @staticmethod
     def _is_whole(place: Path, manifest: Manifest) -> bool:
-        """Whether a run is there with this content. One that another user keeps private counts as whole."""
+        """Whether the run at `place` has this content. A run that is private to another user counts as whole."""
         try:
             stored = read_json(place / "manifest.json", Manifest)
             parts = {name: read_part(place / name) for name in manifest.files}
@@ -408,7 +410,7 @@ class Archive:
         return place
 
     def remove(self, run_id: str) -> Path:
-        """Moves a run to removed/ and returns where it is now. Raises ImbError if there is none."""
+        """Moves a run to removed/ and returns its new path. Raises ImbError if there is no such run."""
         try:
             return self._take_out(run_id)
         except OSError as error:
@@ -417,12 +419,11 @@ class Archive:
     def label(
         self, run_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = (), note: str | None = None
     ) -> None:
-        """Gives a run labels, takes some away, adds a note. Raises ImbError for a label that cannot be given, and
-        where they cannot be written."""
+        """Adds and removes labels of a run and adds a note. Raises ImbError if a label is invalid or the change cannot be written."""
         self.write_changes([change_by_me(run_id, add=add, remove=remove, note=note)])
 
     def write_changes(self, changes: Sequence[LabelChange]) -> None:
-        """Writes changes of labels, with one sync for all of them. Raises ImbError if they cannot be written."""
+        """Writes changes of labels, with one sync for all. Raises ImbError if they cannot be written."""
         try:
             self.label_folder.mkdir(parents=True, exist_ok=True)
             self.label_log.write(changes)
@@ -432,11 +433,11 @@ class Archive:
     # --- Reading -------------------------------------------------------------------------------------
 
     def path_of(self, run_id: str) -> Path:
-        """Where a run of this name is, or would be."""
+        """The folder of the run with this full name, existing or not."""
         return self.runs / run_id[:2] / run_id
 
     def ids(self) -> list[str]:
-        """Names of all runs, sorted. Reads folders only; one of them that cannot be read costs a note."""
+        """Sorted names of all runs. Reads only folders; skips an unreadable one with a note."""
         if not self.has_place:
             return []
         try:
@@ -451,30 +452,30 @@ class Archive:
         )
 
     def removed_copies(self) -> dict[str, Path]:
-        """The runs that were taken out, by name: the copy of each that was removed last."""
+        """Name -> latest copy, for the removed runs."""
         copies = sorted(self.removed.glob("?" * 64 + "-*"), key=_removed_at)
         return {copy.name[:64]: copy for copy in copies}
 
     def run(self, run_id: str) -> StoredRun:
-        """A run by its whole name. Raises UnreadableFile if its manifest cannot be read."""
+        """The run with this full name. Raises UnreadableFile if its manifest cannot be read."""
         place = self.path_of(run_id)
         return StoredRun(place, read_json(place / "manifest.json", Manifest))
 
     def whole_run(self, run_id: str) -> StoredRun:
-        """`run`, of which nothing is missing. Raises UnreadableFile."""
+        """`run`, after a check that no file is missing. Raises UnreadableFile."""
         run = self.run(run_id)
         run.refuse_damage()
         return run
 
     def label_files(self) -> list[Path]:
-        """The files of labels/, in the order of the changes; their names are unique."""
+        """The files in labels/, in the order of the changes. Their names are unique."""
         return self.label_log.files() if self.has_place else []
 
     def tags(self) -> dict[str, Tags]:
-        """Labels and notes by run, from labels/."""
+        """Run -> labels and notes, from the files in labels/."""
         return replay(change for _, change in self.label_log.changes()) if self.has_place else {}
 
 
 def _removed_at(copy: Path) -> int:
-    """When it was removed: its name ends with that, in nanoseconds."""
+    """The time of a copy's removal in nanoseconds, from the end of its name."""
     return int("0" + "".join(filter(str.isdecimal, copy.name[65:])))

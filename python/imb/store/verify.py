@@ -1,4 +1,4 @@
-"""Checks whether runs, labels and baselines of the archive are as they were stored."""
+"""Verifies that runs, labels and baselines of the archive are unchanged."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from imb.store.remains import remains
 from imb.store.store import CONTENT, FORMAT, SHORT, Archive, FileFacts, Manifest, name_of
 
 _GROUP, _RUN, _REMOVED = map(re.compile, ("[0-9a-f]{2}", "[0-9a-f]{64}", r"[0-9a-f]{64}-\d+"))
-_decoder = msgspec.json.Decoder()  # json takes four times as long
-_MOST = 5  # lines of one file that are named
+_decoder = msgspec.json.Decoder()  # the module json takes four times as long
+_MOST = 5  # most lines of one file to name
 
 
 class Damage(msgspec.Struct):
-    """The finding on one run or on one other file. `damage`: what is not as it was stored; `remarks`: what else is not as expected;
-    `invalid`: it was stored with lines that are no records."""
+    """The finding on a run or another file. `damage`: differences from what was stored; `remarks`: other unexpected things; `invalid`: the run
+    was stored with lines that are not records."""
 
     is_run: bool = False
     cut_off: bool = False
@@ -38,7 +38,7 @@ class Damage(msgspec.Struct):
 
 
 def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Iterator[Damage]:
-    """Findings on these runs, or on all of them and what lies beside them."""
+    """Yields findings on these runs, or on the whole archive if None."""
     schema = json.loads((suite_folder() / "schema" / "record.schema.json").read_text())
     validator = jsonschema_rs.validator_for(schema)
     for run_id in archive.ids() if runs is None else runs:
@@ -54,7 +54,7 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
 
 
 def _verify_places(archive: Archive) -> Iterator[Damage]:
-    """What is in runs/, but is no run in its own folder."""
+    """Yields findings on entries of runs/ that are not runs at their place."""
     for group in sorted(archive.runs.iterdir()) if archive.runs.is_dir() else ():
         if group.is_dir() and _GROUP.fullmatch(group.name):
             unexpected = [group / name for name in names_in(group) if not _is_place(group / name)]
@@ -117,7 +117,7 @@ def _verify_file(
 
 
 def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonschema_rs.Validator) -> None:
-    """Records that did not change, but were not good when they were stored, are a remark."""
+    """Checks unchanged records against the schema. Records that were invalid when they were stored are a remark, not damage."""
     last = ""
     wrong: list[str] = []
     lines = data.split(b"\n")
@@ -136,7 +136,7 @@ def _verify_records(finding: Damage, where: str, data: bytes, validator: jsonsch
             reason = f"does not satisfy the schema ({' '.join(error.message.split())[:120]})" if error else ""
             last = str(record.get("record", "")) if isinstance(record, dict) else last
             if not reason:
-                decode(line)  # what the schema allows may be more than the columns take
+                decode(line)  # the schema allows larger numbers than the columns can hold
         except UNDECODABLE as failure:
             reason = f"cannot be read ({failure})"
         if reason:
