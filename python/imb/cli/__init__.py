@@ -1,4 +1,7 @@
-"""The command `imb`: a module per command (imb.registry), each load -> compute -> render. What `imb --version` and `imb --help` do not need is imported later."""
+"""The command `imb`: one module per command (imb.registry), each load -> compute -> render.
+
+Modules that `imb --version` and `imb --help` do not need are imported later.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from imb import __version__, registry
 from imb.model.statuses import Status
 from imb.report.terminal import IN_ASCII, say
 
-# Allocations between two garbage collections. With Python's default, collections take a sixth of the time of a long list.
+# Allocations between two garbage collections. With Python's default, collections take a sixth of the time of a long `imb ls`.
 _OBJECTS = 100_000
 
 
@@ -27,7 +30,7 @@ def _status(words: list[str]) -> int:
     gc.set_threshold(_OBJECTS)
     if sys.stderr is None:  # closed, `2>&-`
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    if sys.stdout is None:  # the next file that is opened would get its number
+    if sys.stdout is None:  # the next file that is opened would get its descriptor
         return _complain("standard output is closed; redirect it, for example to /dev/null", Status.USAGE)
     for stream in (sys.stdout, sys.stderr):
         # File names may hold any bytes, and a terminal may lack characters.
@@ -35,11 +38,11 @@ def _status(words: list[str]) -> int:
             stream.reconfigure(errors=IN_ASCII)
     try:
         Path.cwd()
-    except OSError as error:  # relative names mean nothing, and libraries fail
+    except OSError as error:  # relative names would fail, and libraries as well
         return _complain(f"the current folder: {error.strerror}; change to another one", Status.USAGE)
     try:
         return _run(words)
-    except UnicodeEncodeError as error:  # an argument of the command line, which would get into JSON
+    except UnicodeEncodeError as error:  # an argument of the command line that would end in JSON
         return _complain(f"not valid UTF-8: {error.object[:60]!r}; give text", Status.USAGE)
     except KeyboardInterrupt:
         return _complain("interrupted", Status.INTERRUPTED)
@@ -51,7 +54,7 @@ def _status(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words == ["--version"]:  # at once: Typer takes longer than all else
+    if words == ["--version"]:  # without Typer, whose import takes longer than everything else
         say(f"imb {__version__}")
         return 0
     from imb.cli import app

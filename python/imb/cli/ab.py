@@ -282,7 +282,8 @@ def command(
 
 
 def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
-    """The file of -alternate, written into the archive, which all hosts can read. Raises ImbError."""
+    """Write the file of -alternate into the archive, which all hosts can read, and return its path. Raises
+    ImbError."""
     import hashlib
 
     from imb.store.durable import write_whole
@@ -310,8 +311,8 @@ def _planned(
     name: str | None,
     **keys: Any,
 ) -> tuple[Campaign, Plan]:
-    """A campaign, and its plan. `texts`: --a, --b and --both; or --both alone, where each launch has both
-    variants. `options`: --mpi, --programs, --memory, --gpu; `keys`: those of a campaign's file."""
+    """A campaign and its plan. `texts`: --a, --b and --both, or only --both if each launch has both variants.
+    `options`: --mpi, --programs, --memory, --gpu; `keys`: other keys of a campaign file. Raises ImbError."""
     import secrets
 
     import msgspec

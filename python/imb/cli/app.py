@@ -1,4 +1,4 @@
-"""The commands of `imb` as Typer has them: each is imported when it is called, not before."""
+"""The commands of `imb` for Typer. Each command is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from imb.report.terminal import say
 
 
 class _Commands(Mapping[str, Any]):
-    """Each command is imported when it is looked up: all imports together take as long as a short command."""
+    """Commands by name. Each is imported on lookup: importing all takes as long as a short command."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(registry.commands())
@@ -48,7 +48,7 @@ class _InOrder(typer.core.TyperGroup):
         return list(registry.commands())
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands in the help, under the heading of their group. None of them is imported."""
+        """Write the commands in the help, under the heading of their group, without importing them."""
         commands = registry.commands()
         width = max(map(len, commands))
         for heading in dict.fromkeys(command.group for command in commands.values()):
@@ -90,7 +90,7 @@ def imb(
 
 
 def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Refuse values that are no numbers, and report Ctrl-C as an error, which Typer would not."""
+    """Refuse NaN as the value of an option, and report Ctrl-C as an error, which Typer would not."""
 
     @functools.wraps(command)
     def wrapped(*words: object, **options: object) -> None:
@@ -124,16 +124,16 @@ def _imported(name: str) -> Any:
     return command
 
 
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click that this Typer uses
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # the class in the click that this Typer uses
 
 
-_NOTES = 5  # notes that are printed: an archive may have thousands of files of another user
+_NOTES = 5  # most notes that are printed: an archive may have thousands of files of another user
 
 
 def run(words: list[str]) -> int:
-    """Run a command; the exit status. An error is one line on standard error. Lines of files that were not read are printed last; the
-    exit status is 1 where rows of a named file are missing."""
-    unread: dict[str, bool] = {}  # by line, in order: whether rows of a named file are missing
+    """Run a command and return the exit status. An error is one line on standard error. Lines of files that
+    could not be read are printed last; the exit status is 1 if rows of a named file are missing."""
+    unread: dict[str, bool] = {}  # line to print -> whether rows of a named file are missing
     try:
         with _notes(unread):
             status = _status(words)
@@ -145,7 +145,7 @@ def run(words: list[str]) -> int:
 
 
 def _status(words: list[str]) -> int:
-    """Raises ImbError, also for a usage error."""
+    """Run the command and return its exit status. Raises ImbError, also for a usage error."""
     try:
         status = app(args=words, prog_name="imb", standalone_mode=False)
     except _UsageError as error:
@@ -159,7 +159,7 @@ def _status(words: list[str]) -> int:
 
 
 def _unread_lines(unread: Mapping[str, bool]) -> bool:
-    """Print what the command did not read; whether rows of a file are missing."""
+    """Print what the command could not read, and return whether rows of a file are missing."""
     if unread:
         say(*(f"imb: {line}" for line in unread), err=True)
     return any(unread.values())
@@ -167,7 +167,8 @@ def _unread_lines(unread: Mapping[str, bool]) -> bool:
 
 @contextlib.contextmanager
 def _notes(unread: dict[str, bool]) -> Iterator[None]:
-    """Print notes of what cannot be read: the first, and how many more there are. Lines are kept in `unread`."""
+    """Print the first notes on what cannot be read, and the number of the others. Notes on lines are
+    collected in `unread`."""
     count = 0
 
     def print_first(note: Note) -> None:
@@ -190,7 +191,7 @@ def _notes(unread: dict[str, bool]) -> Iterator[None]:
             )
 
 
-# What Typer prints for a value that it refuses, and what is printed instead.
+# Typer's messages for a value that it refuses, and the messages that replace them.
 _PLAIN_MESSAGES = (
     ("Value error, ", ""),
     ("Input should be greater than or equal to ", "give a number of at least "),
@@ -209,13 +210,13 @@ def _message(error: Exception) -> str:
 
 
 def _is_nan(error: Exception) -> bool:
-    """Whether the value that Typer refuses is no number, which no limit explains."""
+    """Whether the value that Typer refuses is NaN, which a message about limits does not explain."""
     details: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
     return any(str(detail.get("input", "")).lower().endswith("nan") for detail in details)
 
 
 def _usage(error: Exception, arguments: list[str]) -> str:
-    """The message of a usage error, and where the options are listed."""
+    """The message of a usage error, with the command that lists the options."""
     message = " ".join(_message(error).split())
     for pattern, plain in _PLAIN_MESSAGES:
         message = re.sub(pattern, plain, message)

@@ -31,7 +31,7 @@ app = typer.Typer(
       imb archive verify
     """,
 )
-_FEW = 4  # runs that the line with the undo command names
+_FEW = 4  # most runs that the line with the undo command names
 _AllOption = Annotated[bool, typer.Option("--all", help="All runs of a label or file.")]
 
 
@@ -101,7 +101,7 @@ def rm(
     from imb.store.names import some_runs
 
     store = Archive(archive)
-    runs = list(  # all names are resolved before a run is moved
+    runs = list(  # resolve all names before any run is moved
         dict.fromkeys(run for name in names for run in some_runs(store, name, all_of_them=all_runs))
     )
     for run in runs:

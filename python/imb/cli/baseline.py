@@ -118,7 +118,7 @@ def set_(
 
 
 def _lack(baseline: Baseline) -> str | None:
-    """How many launches and sessions a baseline has, if these are too few, with advice, or None if they are enough."""
+    """The launches and sessions of a baseline and advice, if they are too few, or None if they are enough."""
     from imb.compare.pairing import separate_sessions, session_of
     from imb.compare.session_bound import FACTOR
     from imb.history.prediction import FEWEST
@@ -193,7 +193,7 @@ def show(name: Named, format: FormatOption = "terminal", archive: ArchiveOption 
                 say(f"    $ {command}")
 
 
-# The form of `check` that measures nothing.
+# The form of `check` with RESULTS, which measures nothing.
 _WITH_RESULTS = Form()
 
 
@@ -321,7 +321,7 @@ def check(
 
 
 def baseline_to_repeat(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
-    """The baseline to measure again on this machine."""
+    """The baseline to measure again on this machine. Raises ImbError if none matches."""
     from imb.history.baseline_check import placements_of
     from imb.runner import recheck
 
@@ -343,7 +343,8 @@ def baseline_to_repeat(versions: list[Baseline], placement: str | None, force: b
 
 
 def _refuse_others(store: Archive, baseline: Baseline) -> None:
-    """Raises ImbError where another user has, or may have, recorded what is executed: launcher, programs, arguments."""
+    """Raises ImbError if another user recorded, or may have recorded, what is executed: launcher, programs,
+    arguments."""
     from imb.runner import ownership
     from imb.store import baseline_versions
 
@@ -369,7 +370,8 @@ def _planned(
     with_old: bool,
     setting: str | None,
 ) -> Plan:
-    """The plan that launches the baseline again; with_old: beside launches with its own MPI and programs."""
+    """The plan that launches the baseline again. `with_old`: also launch its own MPI and programs,
+    interleaved. Raises ImbError."""
     from imb.runner import recheck
     from imb.runner.campaign import parse_variant
 

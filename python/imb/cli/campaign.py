@@ -158,7 +158,7 @@ def command(
 
 
 def _print_dry_run(store: Archive, plan: session.Plan) -> None:
-    """Print one command for launches that are alike, and the predicted duration."""
+    """Print one command for each kind of launch, and the predicted duration."""
     from imb.runner import session, stored_sessions
 
     for items in session.same_launches(plan, plan.items):
@@ -178,7 +178,7 @@ def _print_dry_run(store: Archive, plan: session.Plan) -> None:
 
 
 def _campaign_of(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
-    """The campaign with the values of options, and a hash of its file."""
+    """The campaign, with the values of options, and a hash of its file. Raises ImbError."""
     import msgspec
 
     from imb.runner.campaign import classic_argument, examine_campaign, read_campaign
@@ -203,7 +203,7 @@ def _place_of_examples() -> str:
 
 
 def _planned(campaign: Campaign, source: str, seed: int | None, job: Job) -> list[session.Plan]:
-    """One plan, or one for each pair of hosts."""
+    """The plan, or one plan for each pair of hosts. Raises ImbError."""
     import secrets
 
     from imb.runner import planning

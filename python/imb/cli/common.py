@@ -1,4 +1,4 @@
-"""Options that several commands share, and the functions that read their values."""
+"""Options that several commands share, and functions that read their values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ BenchmarkOption = Annotated[
 
 
 def named_path(text: str) -> Path:
-    """Raises ImbError for an empty name, such as the value of an unset shell variable: as a path it would be the current folder."""
+    """The path. Raises ImbError for an empty name, such as the value of an unset shell variable, which as a
+    path would be the current folder."""
     if not text.strip():
         raise ImbError("a name of a file or folder is empty; give one, or . for the current folder")
     return Path(text)
@@ -133,14 +134,14 @@ SideArgument = Annotated[str | None, typer.Argument(metavar="RESULTS", help=SIDE
 
 
 def readable_sources(archive: Archive, names: Sequence[str]) -> list[StoredRun | FileRun]:
-    """The runs of these names, each once. Raises ImbError."""
+    """The distinct runs of these names. Raises ImbError."""
     from imb.store.names import readable_runs
 
     return list({(run.id, run.name): run for run in readable_runs(archive, *names)}.values())
 
 
 def runs_named(archive: Archive, names: Sequence[str]) -> list[list[StoredRun | FileRun]]:
-    """The runs of each name; a wait on a terminal is explained. Raises ImbError."""
+    """The runs of each name. On a terminal, a long wait is explained. Raises ImbError."""
     from imb.store.names import named_runs
 
     with explain_wait("looking up runs"):
@@ -148,7 +149,8 @@ def runs_named(archive: Archive, names: Sequence[str]) -> list[list[StoredRun | 
 
 
 def sides_from(runs: Sequence[Sequence[StoredRun | FileRun]], names: Sequence[str]) -> list[Side]:
-    """The sample sets of the runs that `runs_named` returned; a wait on a terminal is explained. Raises ImbError."""
+    """The sample sets of the runs that `runs_named` returned. On a terminal, a long wait is explained. Raises
+    ImbError."""
     from imb.store.names import side_from
 
     with explain_wait(f"reading {count_of(sum(map(len, runs)), 'run')}"):
@@ -163,27 +165,28 @@ def sides_named(archive: Archive, *names: str) -> list[Side]:
     return sides_from(runs_named(archive, names), names)
 
 
-# The form that continues a session: its plan has the other options.
+# The form that continues a session; all other options come from its plan.
 RESUMED = Form(
     "cannot be combined with --resume, which executes the recorded plan; omit --resume to start a new session"
 )
 
 
 def examine_page(command: str, page: Path) -> None:
-    """Raises ImbError where the libraries of a page are missing, or its file cannot be written."""
+    """Raises ImbError if a library for pages is missing, or the file cannot be written."""
     require(f"{command} --page", "jinja2", "plotly")
     if page.is_dir() or not page.absolute().parent.is_dir():
         raise ImbError(f"--page: cannot write {page}; give a file in a folder that exists")
 
 
 def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The names of benchmarks, and the IMB arguments: the first word with a leading - and all after it."""
+    """Benchmark names and IMB arguments. The first word with a leading - and all words after it are IMB
+    arguments."""
     split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
     return list(words[:split]), list(words[split:])
 
 
 def share_of(text: str, option: str) -> float:
-    """0.05 from `5%` or `5`. Raises ImbError unless it is above 0."""
+    """The share 0.05 from `5%` or `5`. Raises ImbError unless it is above 0 and below 100 (10,000 %)."""
     share = parse_percent(text)
     if share is None or not 0 < share < 100:
         raise ImbError(f"{option}: not a percentage: {text}; give a number above 0, such as 5%")

@@ -172,7 +172,8 @@ def _show(diagnosis: Diagnosis) -> None:
 
 
 def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
-    """The launches among these runs that have no row in `side` (the sample set of the runs) and were not repeated, and why each failed."""
+    """The launches among these runs without a row in `side` (the sample set of the runs) that were not
+    repeated, with the reason of each failure."""
     from imb import diagnose
     from imb.store.names import reason_of
 

@@ -12,19 +12,19 @@ EXTRAS = {
     "plot": ("matplotlib", "plotext"),
     "submit": ("psij",),
 }
-# Packages that are not named as their library, or have a limit of the version.
+# Packages whose name differs from their library's, or whose version is limited.
 _PACKAGES = {"psij": "psij-python", "plotext": "'plotext<7'"}
 
 
 def is_installed(library: str) -> bool:
-    """Whether it can be imported."""
+    """Whether the library can be imported."""
     return sys.modules.get(library, True) is not None and importlib.util.find_spec(library) is not None
 
 
 def require(feature: str, *libraries: str) -> None:
-    """Raises ImbError where one of the libraries is missing. `feature`: the command and its option that need them."""
+    """Raises ImbError if one of the libraries is missing. `feature`: the command and option that need them."""
     absent = [library for library in libraries if not is_installed(library)]
     if absent:
-        # The packages and not the extra: pip finds them in an index, which does not have OpenIMB's own wheel.
+        # Name the packages, not the extra: pip finds them in an index, which does not have OpenIMB's own wheel.
         packages = " ".join(_PACKAGES.get(library, library) for library in absent)
         raise ImbError(f"{feature} needs {' and '.join(absent)}; pip install {packages}")

@@ -1,4 +1,5 @@
-"""The page of a command's help: what it does, its arguments, its options in groups (imb.cli.option_groups), the details, and where to read more."""
+"""The help page of a command: description, arguments, options in groups (imb.cli.option_groups), details, and
+where to read more."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from imb.cli.option_groups import ORDER, OTHER
 
 _RANGE = re.compile(r"; \d*[\d.<=]*x[<>]=?[\d.]+(?=\])|  \[\d*[\d.<=]*x[<>]=?[\d.]+\]")
 _NAME_WIDTH = 22
-_LEAST = 5  # options that are divided into groups
+_LEAST = 5  # with fewer options, they form one group
 
 
 class HelpCommand(typer.core.TyperCommand):
-    """A command whose docstring has a form feed between what most need to know and the details."""
+    """A command whose docstring has a form feed between the description and the details."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """`[OPTIONS] A B`: arguments as they are written in the program."""
+        """`[OPTIONS] A B`: arguments in the order and spelling of the program."""
         return ["[OPTIONS]", *(param.metavar or param.name.upper() for param in self._arguments())]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -45,7 +46,7 @@ class HelpCommand(typer.core.TyperCommand):
         return [param for param in params if param.param_type_name == "argument"]
 
     def _groups(self) -> dict[str, list[Any]]:
-        """Options by the group that they name; few options are one group."""
+        """Options by the group that they name. A command with few options has one group."""
         params: list[Any] = self.params
         options = [param for param in params if param.param_type_name == "option" and not param.hidden]
         groups: dict[str, list[Any]] = {name: [] for name in ORDER}
@@ -56,12 +57,12 @@ class HelpCommand(typer.core.TyperCommand):
 
 
 def shorten_help(text: str) -> str:
-    """Help without ranges, which the messages of errors have, and with one pair of brackets around a default."""
+    """Help text without ranges, which error messages state, and with one pair of brackets around a default."""
     return re.sub(r"default: \((.*)\)(?=[;\]])", r"default: \1", _RANGE.sub("", text)).replace("  [", " [")
 
 
 def _write_groups(ctx: Any, formatter: Any, groups: dict[str, list[Any]]) -> None:
-    """Each group under its heading, all in the same columns."""
+    """Write each group under its heading, all with the same column widths."""
     records = {group: [param.get_help_record(ctx) for param in members] for group, members in groups.items()}
     names = [name for members in records.values() for name, _ in members]
     width = max((len(name) for name in names if len(name) <= _NAME_WIDTH), default=0)

@@ -21,7 +21,7 @@ from imb.store.store import SHORT, Archive
 if TYPE_CHECKING:
     from imb.store.importer import FileReport
 
-_FEW = 20  # files whose runs are listed
+_FEW = 20  # with more files, their runs are not listed
 
 
 def command(
@@ -85,7 +85,7 @@ def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
 
 
 def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
-    """Print the reports; exits with 1 where a line could not be read."""
+    """Print the reports. Exits with 1 if a line could not be read."""
     files = runs = new = labeled = tables = rows = failures = problems = 0
     for report in reports:
         for problem in report.problems:

@@ -1,4 +1,4 @@
-"""Options of the commands that launch, and the execution of a session with live progress."""
+"""Options of the commands that launch, and functions that read them, choose the MPI and build the suite."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def sampling_of(classic: bool, precision: str | None, budget: float | None) -> S
 
 
 def _share(text: str) -> float:
-    """0.02 from `2%` or `2`. Raises ImbError where the suite would refuse it."""
+    """The share 0.02 from `2%` or `2`. Raises ImbError if the suite would refuse it."""
     try:
         return precision_share(text)
     except ImbError as error:
@@ -169,7 +169,7 @@ def _share(text: str) -> float:
 
 
 def note_classic(reason: str | None) -> None:
-    """Print why rows are measured classic, not in passes; print nothing if they are measured in passes."""
+    """Print why rows are measured classic instead of in passes. Print nothing if `reason` is None."""
     if reason:
         say(f"imb: note: measuring classic (each row in one go), because of {reason}", err=True)
 
@@ -217,7 +217,8 @@ def intent_of(
 
 
 def placed_ranks(hosts: Sequence[str], ppn: int | None) -> int | None:
-    """How many ranks --hosts and --ppn ask for, on the hosts of the allocation where none is named, or None if neither is given."""
+    """The number of ranks that --hosts and --ppn request, or None if neither does. Without --hosts, --ppn
+    applies to the hosts of the allocation."""
     from imb.mpi.allocation import hosts_offered
 
     if ppn:
@@ -226,7 +227,8 @@ def placed_ranks(hosts: Sequence[str], ppn: int | None) -> int | None:
 
 
 def refuse_missing_cpus(intent: Intent, setting: str = "--cpus") -> None:
-    """Raises ImbError where a rank is to be pinned to a CPU that this host, which launches, does not have."""
+    """Raises ImbError if a rank is to be pinned to a CPU that this host does not have. Remote launches are
+    not checked."""
     from imb.runner import session
 
     present = os.sysconf("SC_NPROCESSORS_CONF")
@@ -244,7 +246,8 @@ def refuse_missing_cpus_of(plans: Sequence[Plan]) -> None:
 def prepare(
     choice: str | None, programs: Path | None, compiler: str | None = None
 ) -> tuple[Installation, Path]:
-    """The MPI, and the folder where the suite's programs for it are, or will be (`build_for`)."""
+    """The MPI, and the folder that has, or will have (`build_for`), the suite's programs for it. Raises
+    ImbError."""
     from imb.mpi import build
 
     mpi = chosen_mpi(choice, programs)
@@ -252,8 +255,8 @@ def prepare(
 
 
 def chosen_mpi(choice: str | None, programs: Path | None = None) -> Installation:
-    """The MPI of --mpi, which is one that can launch these programs. Prints which of several MPIs a name like `mpich` means. Raises
-    ImbError."""
+    """The MPI of --mpi; with `programs`, one that can launch them. If a name such as `mpich` matches several
+    MPIs, prints the chosen one. Raises ImbError."""
     from imb.mpi import installations
 
     mpi = installations.find_for(choice, programs) if programs else installations.find(choice)
@@ -262,7 +265,7 @@ def chosen_mpi(choice: str | None, programs: Path | None = None) -> Installation
     return mpi
 
 
-_printed: set[tuple[str, str]] = set()  # one line, however many variants use the MPI
+_printed: set[tuple[str, str]] = set()  # choices already printed: one line for all variants of an MPI
 
 
 def _print_choice(word: str, mpi: Installation) -> None:
@@ -283,7 +286,7 @@ def _print_choice(word: str, mpi: Installation) -> None:
 
 
 def warn_of_equal_variants(plan: Plan) -> None:
-    """Warns where variants have the same settings, as in an A/A test."""
+    """Print a warning if variants have the same settings, as in an A/A test."""
     from msgspec import json, structs
 
     names: dict[bytes, list[str]] = {}
@@ -308,7 +311,8 @@ def components_of(plans: Sequence[Plan]) -> set[str]:
 
 
 def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -> None:
-    """Builds the suite for these plans if needed, unless its programs are given. Raises ImbError where one is missing."""
+    """Build the suite for these plans if needed, unless its programs are given. Raises ImbError if a program
+    is missing."""
     from imb.runner import session
 
     if programs is None:
@@ -323,7 +327,7 @@ def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
 
 
 def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
-    """Builds the programs that the plans of a campaign need, for each of its MPIs and compilers."""
+    """Build the programs that the plans of a campaign need, for each of its MPIs and compilers."""
     from imb.runner.campaign import variants
 
     components = components_of(plans)
@@ -335,21 +339,22 @@ def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
 
 
 def ready_programs(mpi: Installation, compiler: str | None, components: Collection[str] = ()) -> Path:
-    """The suite's programs for an MPI, those of these components at least, built if need be; exits with 1 where that fails."""
+    """The folder of the suite's programs for an MPI, with at least these components, built if needed. Exits
+    with 1 if the build fails."""
     from imb.mpi import build
 
     place = build.place_of(mpi, compiler)
     return place if build.has_programs(place, components) else build_programs(mpi, compiler, components)
 
 
-BUILD_BEAT = 4.0  # seconds between lines of progress of a build, without a terminal
+BUILD_BEAT = 4.0  # seconds between progress lines of a build without a terminal
 
 
 def build_programs(
     mpi: Installation, compiler: str | None, components: Collection[str] = (), *, again: bool = False
 ) -> Path:
-    """The suite built for an MPI, with progress where it has to be built; exits with 1 where that fails. `components`: those that
-    are needed; empty: all."""
+    """Build the suite for an MPI, with progress, and return its folder; only return the folder if it is built
+    already. Exits with 1 if the build fails. `components`: the required ones; all if empty."""
     from rich.progress import Progress
 
     from imb.mpi import build

@@ -18,7 +18,7 @@ from imb.report.terminal import columns, say, text_width, write_data
 from imb.store.store import SHORT, Archive
 
 _PROGRAMS = {"Intel MPI Benchmarks": "IMB", "OSU Micro-Benchmarks": "OSU"}
-# The columns of the index that the list needs.
+# Columns of the index that the list needs.
 _INDEX_COLUMNS = [
     "run",
     "added",
@@ -37,11 +37,11 @@ _INDEX_COLUMNS = [
 ]
 
 _HEADINGS = ("RUN", "DATE", "PROGRAM", "MPI", "RANKS", "ROWS", "FAILED", "STATE", "BENCHMARKS", "LABELS")
-_USUAL_VALUES = {"FAILED": "", "STATE": "complete"}  # columns that are left out where all runs have this
-# Characters that are kept where the terminal is narrow.
+_USUAL_VALUES = {"FAILED": "", "STATE": "complete"}  # a column is left out if all runs have this value
+# Least widths of columns on a narrow terminal; 0: the column is left out.
 _LEAST_WIDTHS = {"BENCHMARKS": 0, "LABELS": 16, "MPI": 10, "PROGRAM": 8}
 
-_NEWEST = 30  # runs that are shown without --newest
+_NEWEST = 30  # number of runs that are shown without --newest
 
 
 def command(
@@ -173,13 +173,13 @@ def _cells(run: dict[str, Any]) -> list[str]:
 
 
 def _memory(run: dict[str, Any]) -> str | None:
-    """The memory of messages, if it is not the host's."""
+    """The kind of memory of messages, or None if it is host memory or unknown."""
     if run["memory"] == UNKNOWN:
         return "(memory unknown)"
     return f"({run['memory']})" if run["memory"] not in (None, "host") else None
 
 
 def _measured(run: dict[str, Any]) -> str | None:
-    """Date and time of a run as text that sorts; None where its log has none, or one in another form."""
+    """Date and time of a run as text that sorts, or None if its log has no date or one in another form."""
     date = run["date"] or ""
     return date[:19] if re.match(r"\d{4}-\d\d-\d\dT", date) else None

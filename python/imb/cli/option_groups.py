@@ -1,5 +1,5 @@
-"""What an option says about itself, beside its name: its group in a page of help (`rich_help_panel`), and, in its `Annotated`, the forms of
-its command that take it (`Form`), and that it acts (`ACTING`). No other list has options."""
+"""What an option declares about itself besides its name: its group in the help (`rich_help_panel`), and in
+its `Annotated` the forms of its command that accept it (`Form`) and whether it acts (`ACTING`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 
 from imb.model.errors import ImbError
 
-# The groups, in the order of a page of help.
+# The groups, in the order of the help page.
 SUBJECT = "What to measure"
 METHOD = "How to measure"
 PLACE = "Where to launch"
@@ -18,20 +18,22 @@ OUTPUT = "Output"
 OTHER = "Options"
 ORDER = (SUBJECT, METHOD, PLACE, SESSION, JUDGMENT, OUTPUT, OTHER)
 
-# Changes other machines, jobs or the archive: never suggested for a misspelled option.
+# Marks an option that changes other machines, jobs or the archive: it is never suggested for a misspelled option.
 ACTING = "acting"
 
 
 class Form:
-    """A form of a command that takes only some of its options. All forms take arguments, and options with `ALL_FORMS`. `refusal` follows
-    the name of another option in the message: "cannot be combined with --resume"."""
+    """A form of a command that accepts only some of its options. All forms accept arguments, and options with
+    `ALL_FORMS`. An error message is the name of another option and `refusal`: "cannot be combined with
+    --resume"."""
 
     def __init__(self, refusal: str = "") -> None:
         self.refusal = refusal
 
     def refuse_others(self, context: Any, refusal: str = "") -> None:
-        """Raises ImbError for an option on the command line that this form would ignore. An option that a variable sets (IMB_MPI) is
-        accepted: it is meant for other commands too. `refusal`: instead of the form's own."""
+        """Raises ImbError for an option on the command line that this form would ignore. An option set by an
+        environment variable (IMB_MPI) is accepted, because the variable is meant for other commands as well.
+        `refusal` replaces the form's own."""
         marks = marks_of(context.command)
         for option in context.command.params:
             taken = option.param_type_name == "argument" or {self, ALL_FORMS} & {*marks.get(option.name, ())}
@@ -43,7 +45,7 @@ ALL_FORMS = Form()
 
 
 def marks_of(command: Any) -> dict[str, tuple[Any, ...]]:
-    """Parameter -> what its `Annotated` has beside Typer's declaration."""
+    """For each parameter, what its `Annotated` has besides Typer's declaration."""
     if command.callback is None:
         return {}
     hints = get_type_hints(inspect.unwrap(command.callback), include_extras=True)

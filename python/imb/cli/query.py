@@ -65,7 +65,8 @@ def command(
 
 
 def _cell(value: object) -> str:
-    """Names of runs as other commands print them, and three digits of a number that is not whole."""
+    """The text of a value: run names as other commands print them, and other floating-point numbers with
+    three digits."""
     if value is None:
         return ""
     if isinstance(value, float):

@@ -38,7 +38,7 @@ Format = Literal["html", "png", "svg", "pdf", "terminal"]
 _PAGES = ("html", "htm")
 _PICTURES: tuple[Format, ...] = ("png", "svg", "pdf")
 _CURVES = Form("applies only to an HTML report; omit it, or give --format html")
-_ONE_SET = Form("applies only to a comparison; give two sample sets or more")  # a page of one
+_ONE_SET = Form("applies only to a comparison; give two sample sets or more")  # a page of one sample set
 
 
 def command(
@@ -180,7 +180,8 @@ def command(
 
 
 def _format_and_file(format: Format | None, output: Path | None) -> tuple[Format, Path | None]:
-    """The format, which the name of the file gives where no option does, and the file; None: the terminal. Raises ImbError."""
+    """The format, by default from the name of the file, and the file, or None for the terminal. Raises
+    ImbError."""
     suffix = output.suffix.lower().removeprefix(".") if output else ""
     if format == "terminal":
         if output:
@@ -237,7 +238,7 @@ def _page_of(
 def _draw(
     sides: list[Side], metric: str, benchmarks: list[str], path: Path | None, format: str, title: str | None
 ) -> None:
-    """Curves, into a file or on the terminal."""
+    """Draw curves into a file or on the terminal."""
     from imb.report.picture import draw, lines_of, terminal_chart
 
     lines = lines_of(sides, metric, benchmarks)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from imb.store.files import FileRun
 
 
-LAST = 20  # last lines of the output of a failed launch that are shown
+LAST = 20  # number of last output lines that are shown of a failed launch
 
 
 def command(
@@ -118,7 +118,7 @@ def command(
 def _show_several(
     archive: Archive, name: str, runs: Sequence[StoredRun | FileRun], benchmarks: list[str]
 ) -> None:
-    """The runs of a label, query or file together; where none has a result, the facts of each."""
+    """Show the runs of a label, query or file together. If no run has a result, show the facts of each."""
     from imb.store.names import NoResult, side_from
 
     try:
@@ -171,14 +171,14 @@ def _facts(source: StoredRun | FileRun, records: Records, tags: Tags) -> list[st
 
 
 def _lacks_result(source: StoredRun | FileRun, records: Records) -> bool:
-    """Whether the launch failed or timed out, or has no row."""
+    """Whether the launch failed, timed out or has no row."""
     if source.facts().get("outcome") in ("failed", "timed_out"):
         return True
     return next(records.of(Result), None) is None
 
 
 def _print_last_lines(source: StoredRun | FileRun) -> None:
-    """The last lines of what the launch wrote."""
+    """Print the last lines of standard error and of standard output of the launch."""
     for title, name in (("stderr", "stderr.txt"), ("output", "output.txt")):
         lines = (source.part(name) or b"").decode(errors="replace").splitlines()
         if lines:
@@ -187,7 +187,7 @@ def _print_last_lines(source: StoredRun | FileRun) -> None:
 
 
 def _place(source: StoredRun | FileRun) -> dict[str, str | None]:
-    """Where the run is."""
+    """Where the run is stored, or its file."""
     if isinstance(source, StoredRun):
         added = f"{source.manifest.added} on {source.manifest.host}"
         return {"run": source.name, "added": added, "from": source.manifest.origin}
@@ -204,7 +204,8 @@ def _passes(run: Run, end: End | None) -> str | None:
 
 
 def _gpus(run: Run) -> dict[str, str | None]:
-    """Memory of messages where it is not the host's; GPUs with their ranks; what the MPI reports."""
+    """Memory of messages if it is not host memory, GPUs with their ranks, and the GPU support that the MPI
+    reports."""
     from imb.model.gpus import memory_of
 
     memory = memory_of(run)
@@ -221,8 +222,9 @@ def _gpus(run: Run) -> dict[str, str | None]:
 
 
 def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None:
-    """`within a host: shared memory (the MPI itself: on-host sm; OMPI_MCA_btl=self,sm)`: the path by the bytes that interfaces
-    counted, the transport that the MPI reports, and its settings."""
+    """`within a host: shared memory (the MPI itself: on-host sm; OMPI_MCA_btl=self,sm)`: the path according
+    to the bytes that interfaces counted, the transport that the MPI reports, and its settings. None if the
+    path is unknown."""
     from imb.model import path
     from imb.model.conditions import transport_settings
 
@@ -235,7 +237,7 @@ def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None
 
 
 def _conditions(facts: Mapping[str, Any]) -> str | None:
-    """Recorded conditions in short; `imb query` has all of them."""
+    """A summary of the recorded conditions, or None; `imb query` shows all."""
     from imb.model.conditions import Conditions
 
     conditions = fact(Conditions, facts, "conditions")

@@ -1,4 +1,4 @@
-"""Variance components on the terminal: of a label, and of one run."""
+"""Variance components on the terminal, for a label and for one run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def show_side(archive: Archive, side: Side, benchmarks: Sequence[str]) -> None:
-    """Launches of a label, medians over them by row with the variance components: for each MPI library and
-    method (passes, classic)."""
+    """Print the launches of a label, and the medians of each row with the variance components, once for each
+    MPI library and method (passes, classic)."""
     import msgspec
 
     from imb.compare.kinds import group_by_kind
@@ -64,7 +64,7 @@ def _show_kind(archive: Archive, side: Side, name: str) -> None:
 
 
 def _launch(launch: Launch) -> str:
-    """The date of a launch, its method, and the time of its probes in the fastest state."""
+    """One line on a launch: date, method, and probe time in its fastest state."""
     from imb.compare.dominant_state import references_of
 
     probes = " and ".join(decimal(seconds * 1e6) for seconds in references_of(launch).values())
@@ -80,7 +80,7 @@ def _launch(launch: Launch) -> str:
 
 
 def state_sentences(archive: Archive, run: StoredRun | FileRun, records: Records) -> list[str]:
-    """Whether the launches of a run were outside the dominant state of their machine, as sentences."""
+    """Sentences on launches of a run that were outside the dominant state of their machine."""
     from imb.compare.dominant_state import launches_outside_dominant_state, sentences_of
     from imb.experiments.peers import comparable_launches
     from imb.model.observations import launches_of

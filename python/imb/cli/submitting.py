@@ -1,4 +1,4 @@
-"""Jobs: options of the commands that submit, pairs of hosts, sessions handed to a scheduler."""
+"""Jobs: options of the commands that submit, pairs of hosts, submission of sessions to a scheduler."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LEAST_MINUTES = 10.0
 
 
 class Job(NamedTuple):
-    """Options of a job. `timeout`: of launches, where it is not the plan's."""
+    """Options of a job. `timeout`: time limit of launches, or None to use the plan's."""
 
     scheduler: Scheduler | None
     minutes: float | None
@@ -56,7 +56,7 @@ class Job(NamedTuple):
     timeout: float | None = None
 
     def examine(self) -> None:
-        """Raises ImbError for options of jobs without --submit, and for what cannot be submitted."""
+        """Raises ImbError for job options without --submit, and if the job cannot be submitted."""
         options = {"--minutes": self.minutes, "--queue": self.queue, "--account": self.account}
         name = next((name for name, value in options.items() if value is not None), None)
         if name and self.scheduler is None:
@@ -67,7 +67,7 @@ class Job(NamedTuple):
             require("--submit", "psij")
 
     def refuse_several(self, jobs: int) -> None:
-        """Raises ImbError for several jobs of a scheduler without time limits."""
+        """Raises ImbError for several local jobs, which have no time limit to resume after."""
         if jobs > 1 and self.scheduler == "local":
             raise ImbError(
                 "jobs: a local job has no time limit to resume after; omit it, or give --submit slurm"
@@ -75,7 +75,8 @@ class Job(NamedTuple):
 
 
 def pairs_of(words: Sequence[str], job: Job) -> list[tuple[str, str]]:
-    """All pairs of `n1`, `n2`, `n3`, or the pairs `n1:n2`, `n3:n4`; each is a job. Raises ImbError."""
+    """All pairs of hosts `n1`, `n2`, `n3`, or the given pairs `n1:n2`, `n3:n4`; each pair is a job. Raises
+    ImbError."""
     if job.scheduler is None:
         raise ImbError("host_pairs needs a job; add --submit slurm or --submit local")
     if any(":" in word for word in words):
@@ -90,8 +91,8 @@ def pairs_of(words: Sequence[str], job: Job) -> list[tuple[str, str]]:
 
 
 def hand_over(archive: Archive, plans: Sequence[Plan], job: Job) -> int:
-    """Submits the sessions, a job or a chain of jobs each; shows what local ones printed. The exit status of the first that
-    failed, else 0. Raises ImbError."""
+    """Submit each session as a job or a chain of jobs, and print the output of local jobs. Returns the exit
+    status of the last job that failed, else 0. Raises ImbError."""
     status = 0
     for plan in plans:
         status = _hand_over(archive, plan, job) or status

@@ -279,7 +279,7 @@ def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effec
 def combine_looks(before: Sequence[Effect], now: Sequence[Effect], settings: CompareSettings) -> list[Effect]:
     """Effects after another look. What an earlier look excluded stays excluded, because the error rates hold
     for all looks together: intervals are intersected, and the smallest p-values count. If an intersection is
-    empty, the effect is that of the last look, and undecided; for a steady difference, the probability of
+    empty, the last look gives the effect, and it is undecided; for a steady difference, the probability of
     this is at most 1 - confidence."""
     return [_latched(earlier, later, settings) for earlier, later in zip(before, now, strict=True)]
 

@@ -1,4 +1,4 @@
-"""The slow host, core, link or switch of a fabric (`imb fabric`), and the rails of a host (`imb rails`)."""
+"""Search for slow hosts, cores, links and switches (`imb fabric`), and the rails of a host (`imb rails`)."""
 
 from imb.registry import CommandEntry, Entries
 

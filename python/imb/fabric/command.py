@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 _ARGUMENTS = "imb.fabric.arguments"
-# The form with NAME, which launches nothing.
+# The form with NAME, which judges earlier records and launches nothing.
 _JUDGED = Form("cannot be combined with NAME, which is judged, not run; omit it")
 
 
 class SweepCommand(help.HelpCommand):
-    """Keeps words after `--` apart from NAMEs: a NAME may look like a benchmark."""
+    """A command that keeps words after `--` apart from NAMEs, because a NAME may look like a benchmark."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -281,7 +281,7 @@ def command(
     )
     if names:
         raise typer.Exit(_judge(store, names, settings))
-    against = standard_of(store, settings, [])  # before launches, for the errors of files
+    against = standard_of(store, settings, [])  # before any launch, so that errors in files come first
     refuse_own(arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None)
     sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
     bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
@@ -318,7 +318,7 @@ def command(
 
 
 def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int:
-    """The verdict on earlier records; the exit status. Raises ImbError."""
+    """Judge earlier records, print the verdict, and return the exit status. Raises ImbError."""
     from imb.fabric import evaluation
     from imb.fabric.experiment import standard_of
     from imb.fabric.output import conclude
@@ -332,12 +332,13 @@ def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int
 
 
 def _expanded(hosts: str | None) -> str | None:
-    """Ranges as names, which launchers need."""
+    """The hosts with ranges expanded to names, which launchers need."""
     return ",".join(expand_hosts(hosts)) if hosts else hosts
 
 
 def _own_rounds(arguments: Sequence[str]) -> bool:
-    """Whether IMB arguments choose the pairs. Then no launch with other pairs has the same load, and there is one stage."""
+    """Whether IMB arguments choose the pairs. A launch with other pairs would have a different load, so there
+    is only one stage."""
     return any(
         re.sub("^--?", "", argument).lower() in ("rounds", "halves")
         for argument in arguments
@@ -346,7 +347,7 @@ def _own_rounds(arguments: Sequence[str]) -> bool:
 
 
 def _size(text: str) -> tuple[str, int]:
-    """`Pair_Latency:8`. Raises ImbError."""
+    """Benchmark and bytes of `Pair_Latency:8`. Raises ImbError."""
     name, _, length = text.partition(":")
     benchmark = next((spelling for spelling in BENCHMARKS if spelling.lower() == name.lower()), None)
     if benchmark is None or not length.isdecimal() or not 0 <= int(length) < 2**31:

@@ -1,4 +1,4 @@
-"""Take a host out of Slurm: the command as text for a shell, and its execution."""
+"""Draining of hosts in Slurm: the command as shell text, and its execution."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ,.;:%+_/-]", re.ASCII)
 
 
 class Drain(NamedTuple):
-    """Draining of one node. All parts are plain: letters, digits and marks that neither a shell nor Slurm interprets."""
+    """The draining of one node. Both texts contain only characters that neither a shell nor Slurm interprets."""
 
     node: str
     reason: str
 
     @property
     def words(self) -> list[str]:
-        """The command, for the system."""
+        """The command as arguments for the system."""
         return ["scontrol", "update", f"nodename={self.node}", "state=drain", f"reason={self.reason}"]
 
     def __str__(self) -> str:
-        """The command, for a shell."""
+        """The command as text for a shell."""
         return f'scontrol update nodename={self.node} state=drain reason="{self.reason}"'
 
 
 def drain_of(
     host: str, reason: str, environment: Mapping[str, str] | None = None, listed: Collection[str] = ()
 ) -> Drain | None:
-    """None where the name of the host cannot be that of a node in Slurm: Slurm takes brackets and commas as lists of nodes,
-    and a shell takes other characters as its own. If the allocation, or else `listed` (the hosts of a
-    topology file), has the short name of the host, that is taken."""
+    """The draining of a host, or None if its name cannot be the name of a Slurm node: Slurm would read
+    brackets and commas as a list, and a shell would interpret other characters. If the allocation or `listed`
+    (the hosts of a topology file) has the short name of the host, this name is used."""
     node = node_of(host, environment, listed)
     if not _NODE.match(node):
         return None
@@ -55,7 +55,7 @@ def node_of(host: str, environment: Mapping[str, str] | None = None, listed: Col
 
 
 def drain_node(drain: Drain) -> str | None:
-    """Drains the node. Returns why it could not; None where it is done."""
+    """Drain the node. Returns why this failed, or None."""
     try:
         completed = subprocess.run(
             drain.words,

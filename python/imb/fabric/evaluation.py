@@ -1,4 +1,5 @@
-"""From files of records to what `imb fabric` shows: launches, topology, earlier launches, verdict, hosts to drain."""
+"""From record files to the output of `imb fabric`: launches, topology, earlier launches, verdict, hosts to
+drain."""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from imb.fabric.pair_records import PairLaunch
     from imb.fabric.text import SweepReport
 
-MOST_PASSES = 100  # that an advice names
-_LISTED = 4  # names in a line
-MOST_DRAINED = 0.25  # of the hosts: if more are slow, the cause is rarely the hosts
+MOST_PASSES = 100  # most passes that an advice names
+_LISTED = 4  # most names in a line
+MOST_DRAINED = 0.25  # share of the hosts; if more are slow, hosts are rarely the cause
 
 
 class Against(NamedTuple):
-    """What a sweep is judged by: the smallest relevant slowdown, the network, earlier launches of its pairs."""
+    """What a sweep is compared with: the smallest relevant slowdown (`least`, a share), the network, earlier
+    launches of its pairs."""
 
     least: float
     network: Network | None = None
@@ -58,20 +60,21 @@ def network_in(path: Path) -> Network:
 
 
 def sources_named(archive: Archive, names: Sequence[str]) -> Sources:
-    """The files of records of these runs, labels, files or folders. Raises ImbError."""
+    """The record files of these runs, labels, files or folders. Raises ImbError."""
     from imb.store.names import record_files
 
     return record_files(archive, *names)
 
 
 def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
-    """All launches of IMB-FABRIC in these files; problems of stored ones are added to `notes`, of others printed. Raises ImbError where there is none."""
+    """All launches of IMB-FABRIC in these files. Problems of stored files are added to `notes`; problems of
+    other files are printed. Raises ImbError if there are no launches."""
     from imb.fabric import pair_records
     from imb.store.sources import UnreadableText, blocks
 
     launches: list[PairLaunch] = []
     for name, path in sources:
-        is_file = name.startswith(str(path))  # runs of the archive have names of their own
+        is_file = name.startswith(str(path))  # runs of the archive have other names
         try:
             file_launches = pair_records.read_pairs(blocks(path), str(path) if is_file else name)
         except UnreadableText as error:
@@ -101,7 +104,7 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
 def judge_launches(
     launches: Sequence[PairLaunch], sources: Sources, against: Against, notes: Sequence[str]
 ) -> tuple[SweepReport, Topology | None]:
-    """The verdict on these launches together. Raises ImbError."""
+    """The verdict on all these launches, and the topology or None. Raises ImbError."""
     from imb.fabric.judging.components import FEWEST, hardly_measured
     from imb.fabric.judging.earlier_sweeps import divide_by_past as over_past
     from imb.fabric.judging.inference import judge_sweeps
@@ -119,7 +122,7 @@ def judge_launches(
         all_endpoints = endpoints_of(against.past, endpoints)
         past = [level_launches(sweep, topology) for sweep in sweeps_of(against.past, all_endpoints)]
         sweeps = [level_launches(sweep, topology) for sweep in sweeps]
-        # By name, as indices differ.
+        # Compare names, because indices differ.
         past_names = {endpoint.name for endpoint in endpoints_of(against.past)}
         new = [endpoint.name for endpoint in endpoints if endpoint.name not in past_names]
         if missing := [endpoint.name for endpoint in all_endpoints[len(endpoints) :]]:
@@ -178,13 +181,14 @@ def judge_launches(
 
 
 def _limit_to_inconclusive(verdict: Verdict, reason: str) -> Verdict:
-    """The verdict, inconclusive instead of healthy; the reason is its first note."""
+    """The verdict with the reason as its first note; healthy becomes inconclusive."""
     state: State = "inconclusive" if verdict.state == "healthy" else verdict.state
     return replace(verdict, state=state, notes=(reason, *verdict.notes))
 
 
 def add_missing(judged: SweepReport, sizes: Sequence[tuple[str, int]]) -> SweepReport:
-    """The verdict, inconclusive instead of healthy where one of these benchmarks and lengths was not measured."""
+    """The report; a healthy verdict becomes inconclusive if one of these benchmarks and sizes was not
+    measured."""
     judged_sizes = {(measured.benchmark, measured.bytes) for measured in judged.verdict.per_size}
     missing = [f"{name} {size(length)}" for name, length in sizes if (name, length) not in judged_sizes]
     if not missing or judged.verdict.state != "healthy":
@@ -195,7 +199,7 @@ def add_missing(judged: SweepReport, sizes: Sequence[tuple[str, int]]) -> SweepR
 
 
 def add_next_step(judged: SweepReport) -> SweepReport:
-    """Adds a note on what to measure after a quick search that ends undecided."""
+    """The report with a note on what to measure next, if a quick search ended undecided."""
     from imb.fabric.judging.sensitivity import MISSED
     from imb.fabric.judging.stages import next_step_after_quick
 
@@ -205,8 +209,8 @@ def add_next_step(judged: SweepReport) -> SweepReport:
 
 
 def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str]) -> Topology:
-    """The network with the names that hosts have in records. A full name and its first part (`n1.example.org`, `n1`) are the same host.
-    Raises ImbError where no host is known."""
+    """The network, with the host names of the records. A full name and its first part (`n1.example.org`,
+    `n1`) are the same host. Raises ImbError if the network has none of the hosts."""
     from imb.fabric.judging.topology import graph
 
     network = against.network
@@ -241,14 +245,15 @@ def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str
 
 
 def _equalize_distances(topology: Topology | None) -> Topology | None:
-    """The topology with equal distances: pairs are compared with their own earlier times, which have the effect of distance already. So a
-    link that all pairs of a distance cross can be named."""
+    """The topology with equal distances. Pairs are compared with their own earlier times, which already
+    contain the effect of distance. So a link that all pairs of a distance cross can be named."""
     return topology and replace(topology, hops=np.ones_like(topology.hops))
 
 
 def drains_of(judged: SweepReport, network: Network | None) -> tuple[list[Drain], list[str]]:
-    """Commands that drain the hosts that are slow or do not answer, by the names of nodes in the topology; and hosts whose names are no
-    names of Slurm nodes. A silent host that may only have waited for another one is left out."""
+    """Commands that drain the hosts that are slow or do not answer, with the node names of the topology; and
+    hosts whose names cannot be Slurm nodes. A silent host that may only have waited for another one is left
+    out."""
     from imb.fabric.drain import drain_of
     from imb.fabric.judging.pairs import cause_of
     from imb.fabric.text import longer_phrase
@@ -278,8 +283,8 @@ def drains_of(judged: SweepReport, network: Network | None) -> tuple[list[Drain]
 
 
 def execute(judged: SweepReport, drains: Sequence[Drain]) -> dict[Drain, str | None]:
-    """Drains the hosts; for each the reason why it was not drained, or None. No host is drained where they are more than one and more than
-    MOST_DRAINED of all hosts."""
+    """Drain the hosts. Returns for each the reason why it was not drained, or None. If there are several, and
+    more than MOST_DRAINED of all hosts, no host is drained."""
     from imb.fabric import drain
 
     hosts = len({endpoint.host for endpoint in judged.endpoints})

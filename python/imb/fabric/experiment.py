@@ -1,7 +1,9 @@
-"""What `imb fabric` launches next: a whole sweep or, with --quick, a few rounds; then others or further passes where they decide, and those that confirm suspects.
+"""What `imb fabric` launches next.
 
-All decisions follow from the plan, from the records of its launches, and from the time that remains. A resumed session repeats the decisions for
-the launches that its plan has, and continues after them. Launches are planned one at a time, since the limits of each depend on the time.
+It starts with a whole sweep or, with --quick, a few rounds; then it measures other rounds or further passes
+if they can decide, and launches that confirm suspects. All decisions follow from the plan, the records of its
+launches, and the remaining time. A resumed session repeats the decisions for the launches of its plan, and
+continues after them. Launches are planned one at a time, because the limits of each depend on the time.
 """
 
 from __future__ import annotations
@@ -38,16 +40,16 @@ if TYPE_CHECKING:
     from imb.runner.session import FinishedLaunch, Item, Plan
 
 USAGE = 2  # exit status of the suite for options that it refuses
-_LEAST = 2.0  # seconds that a launch needs at least
-FIRST_ALONE = 4  # passes
-_ROUND = 0.1  # seconds of a round, about
-_FURTHER = 600.0  # seconds within which further passes end, without --budget
+_LEAST = 2.0  # least seconds of a launch
+FIRST_ALONE = 4  # passes of a sweep with a single stage
+_ROUND = 0.1  # approximate seconds of a round
+_FURTHER = 600.0  # without --budget, further passes end within this many seconds
 Sources = list[tuple[str, Path]]
 
 
 class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | None]"]):
-    """Sessions of `imb fabric`: stages of launches. `sources`: runs with records; `notes`: problems of launches, and what was left out; `unreachable`: hosts that a launcher
-    could not reach, and why."""
+    """Sessions of `imb fabric`: stages of launches. `sources`: runs with records; `notes`: problems of
+    launches, and what was left out; `unreachable`: hosts that the launcher could not reach, and why."""
 
     Settings = SweepSettings
     shows = Shows(measured=False, failures=False)
@@ -62,7 +64,8 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         drain: bool = False,
         page: Path | None = None,
     ) -> None:
-        """`against`: None: what the settings of the plan name. `page`: as the user named it. Raises ImbError."""
+        """`against`: what the sweep is judged by, or None to use the settings of the plan. `page`: the file
+        that the user named. Raises ImbError."""
 
         super().__init__(archive, plan)
         self._archive, self._plan = archive, plan
@@ -70,13 +73,13 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         self.against = against or standard_of(archive, self.settings, [])
         self.sources: Sources = []
         self.notes: list[str] = []
-        self._failed: dict[str, list[str]] = {}  # launches by why they are incomplete
+        self._failed: dict[str, list[str]] = {}  # incomplete launches, by reason
         self.unreachable: dict[str, str] = {}
         self._over: Mapping[int, FinishedLaunch] = session.finished_launches(archive, plan)
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in self._over.values())
         self._launches_read = 0  # number of the last launch of the plan that was read
-        self._recorded: dict[Size, int] = {}  # stages with records
-        self._round_seconds: dict[Size, float] = {}  # seconds of the last launch, per round and per pass
+        self._recorded: dict[Size, int] = {}  # number of stages with records
+        self._round_seconds: dict[Size, float] = {}  # seconds of the last launch per round and pass
         self._launches: list[PairLaunch] = []
         self._judged: tuple[int, tuple[SweepReport, Topology | None]] | None = (
             None  # with the number of sources
@@ -84,7 +87,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         self._plans = self._sweep()
 
     def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
-        """The plan with the next launch, or with the reason why there is none."""
+        """The plan with the next launch, or without change if no launch follows."""
         if turn is not None:
             return Next()
         self._plan, self._over = plan, {ended.number: ended for ended in over}
@@ -114,7 +117,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return conclude(*result, self.against, settings, drain=self._drain)
 
     def judged(self) -> tuple[SweepReport, Topology | None]:
-        """The verdict on all that was measured, and the topology. Raises ImbError."""
+        """The verdict on all that was measured, and the topology or None. Raises ImbError."""
         from imb.fabric import evaluation
 
         read = self._judged[0] if self._judged else 0
@@ -125,7 +128,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return self._judged[1]
 
     def recorded(self) -> list[str]:
-        """Names of all runs with records by now, also of a launch that was interrupted."""
+        """Names of all runs that have records by now, including a launch that was interrupted."""
         over = session.finished_launches(self._archive, self._plan)
         runs = [ended.run for ended in over.values()]
         for item in self._plan.items:
@@ -140,8 +143,8 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
     # --- Stages ---
 
     def _sweep(self) -> Iterator[Plan]:
-        """The plans, each with the next launch. The sweep ends when nothing is undecided, there is no time for the next stage, or a stage has no
-        records."""
+        """Yield plans, each with the next launch. The sweep ends if nothing is undecided, there is no time
+        for the next stage, or a stage has no records."""
         from imb.fabric.judging.round_plans import whole_sweep
         from imb.fabric.judging.sensitivity import MISSED
         from imb.fabric.judging.stages import Stage, search
@@ -190,7 +193,8 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
             yield session.set_settings(self._plan, "fabric", settings)
 
     def _stage(self, number: int, stage: Stage) -> Generator[Plan, None, bool]:
-        """One launch for each benchmark and size; whether all are over and some left records."""
+        """Yield plans with one launch for each benchmark and size. Returns whether all launches are over and
+        some left records."""
         settings, sources = self.settings, len(self.sources)
         seed = (settings.seed + max(self._recorded.values(), default=0)) % 2**31
         options = ["-seed", str(seed), "-passes", str(stage.passes)]
@@ -225,12 +229,13 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return len(self.sources) > sources
 
     def _planned(self, number: int, benchmark_size: Size) -> Item | None:
-        """The launch of a stage, if the plan has it."""
+        """The launch of a stage, or None if the plan lacks it."""
         place = self._place(number, benchmark_size)
         return next((item for item in self._plan.items if (item.turn, item.cell) == place), None)
 
     def _was_left_out(self, number: int, benchmark_size: Size) -> bool:
-        """Whether a launch that the plan does not have was left out earlier, as others follow it or the sweep has ended."""
+        """Whether a launch that the plan lacks was left out earlier: others follow it, or the sweep has
+        ended."""
         place = self._place(number, benchmark_size)
         later = any((item.turn, item.cell) > place for item in self._plan.items)
         return later or self.settings.ended is not None
@@ -239,7 +244,8 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return number, self.settings.sizes.index(benchmark_size)
 
     def _read_planned(self, item: Item, benchmark_size: Size, work: int) -> bool:
-        """Reads what a launch of a stage recorded; whether the launch is over. `work`: its rounds times its passes."""
+        """Read the records of a launch of a stage. Returns whether the launch is over. `work`: its rounds
+        times its passes."""
         if (ended := self._over.get(item.number)) is None:
             return False
         sources = len(self.sources)
@@ -250,7 +256,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return True
 
     def _read_rest(self) -> None:
-        """Reads what the remaining launches of the plan recorded, which are not those of these stages."""
+        """Read the records of the remaining launches of the plan, which belong to other stages than these."""
         for item in self._plan.items[self._launches_read :]:
             if ended := self._over.get(item.number):
                 self._read_launch(item, ended)
@@ -291,7 +297,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return whole_sweep(self._plan.variants[0].intent.ranks) if stage.rounds is None else len(stage.rounds)
 
     def _more(self, stage: Stage) -> str:
-        """What a stage would measure, as a message has it."""
+        """What a stage would measure, as text for a message."""
         rounds = count_of(self._rounds(stage), "round")
         if stage.why == "confirm":
             return f"{count_of(stage.passes, 'pass')} of {rounds} to confirm {_suspected(self._verdict())}"
@@ -299,7 +305,8 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return f"{amount} more of {_listed(stage.sizes)}"
 
     def _too_long(self, stage: Stage, more: str, passes: int) -> str:
-        """Why there is no time for a stage, after so many passes; empty if there is. Without advice on passes for a quick search, whose last note has that."""
+        """Why there is no time for a stage after `passes` passes, or an empty text. A quick search gets no
+        advice on passes here; its last note has it."""
         settings, work = self.settings, self._rounds(stage) * stage.passes
         needed = sum(
             max(_LEAST, self._round_seconds.get(benchmark_size, 0) * work) for benchmark_size in stage.sizes
@@ -313,22 +320,23 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return f"no time for {more}: some {needed:.0f} s, {max(left, 0):.0f} s left; give --budget{advice}"
 
     def _spent(self) -> float:
-        """Seconds since the sweep began, without those between processes that executed it."""
+        """Seconds since the sweep began, without the time between processes that executed it."""
         return time.monotonic() - self._began
 
     def _left(self) -> float:
-        """Seconds of the budget."""
+        """Remaining seconds of the budget."""
         return float("inf") if self.settings.budget is None else self.settings.budget - self._spent()
 
     def _pair_timeout(self, share: float) -> list[str]:
-        """With --budget, an endpoint that does not answer is left out in time for the others to be measured."""
+        """With --budget, the option that leaves out an endpoint that does not answer in time for the others
+        to be measured."""
         if self.settings.budget is None:
             return []
         return [planning.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
 
 def planned_launches(settings: SweepSettings, ranks: int) -> list[str]:
-    """The first launches, and those that may follow."""
+    """Lines on the first launches, and on launches that may follow."""
     from imb.fabric.judging.inference import FEWEST_ENDPOINTS
     from imb.fabric.judging.round_plans import few_rounds, whole_sweep
     from imb.fabric.judging.stages import CONFIRMING, DOUBLED, FIRST, QUICK_FIRST
@@ -355,7 +363,7 @@ def planned_launches(settings: SweepSettings, ranks: int) -> list[str]:
 
 
 def standard_of(store: Archive, settings: SweepSettings, sources: Sources) -> Against:
-    """What a sweep is judged by. Raises ImbError, also where the page would replace a file that is read."""
+    """What a sweep is judged by. Raises ImbError, also if the page would overwrite a file that is read."""
     from imb.fabric import evaluation
     from imb.store.outputs import refuse_overwriting
 
@@ -386,7 +394,7 @@ def _listed(sizes: Sequence[Size]) -> str:
 
 @contextmanager
 def judge_command_on_interrupt(fabric: FabricExperiment) -> Iterator[None]:
-    """When interrupted, print the command that judges the runs which have records."""
+    """On an interrupt, print the command that judges the runs with records."""
     try:
         yield
     except (KeyboardInterrupt, ImbError) as error:
@@ -399,7 +407,8 @@ def judge_command_on_interrupt(fabric: FabricExperiment) -> Iterator[None]:
 def refuse_own(
     arguments: Sequence[str], benchmarks: Sequence[str], *, quick: bool, rounds: bool, budget: bool
 ) -> None:
-    """Raises ImbError for IMB arguments that `imb fabric` gives itself, for those that measure nothing, and for words that are no arguments."""
+    """Raises ImbError for IMB arguments that `imb fabric` sets itself, for arguments that measure nothing,
+    and for words that are no arguments."""
     instead = {
         "passes": "give --passes",
         "seed": "give --seed",
@@ -417,7 +426,7 @@ def refuse_own(
         instead["pair_timeout"] = "omit --budget"
     spelling = {benchmark.lower(): benchmark for benchmark in benchmarks}
     for number, argument in enumerate(arguments):
-        # As the suite reads it.
+        # Read options as the suite does.
         name = re.sub("^--?", "", argument).lower() if argument.startswith("-") else ""
         if name in instead:
             raise ImbError(f"{argument} is set by imb fabric; {instead[name]} instead")

@@ -1,4 +1,4 @@
-"""The rails of this host: which interfaces two hosts like it can use at once, and CPUs near them."""
+"""The rails of this host: interfaces that two such hosts can use at once, and CPUs near them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _CLASSES = ("infiniband", "net")
 
 
 def rails_here() -> list[Interface]:
-    """RDMA ports, where there are any, else network interfaces with an address."""
+    """RDMA ports if there are any, else network interfaces with an address."""
     interfaces = usable_interfaces(host_conditions.interfaces())
     return [interface for interface in interfaces if interface.rdma] or interfaces
 
 
 def cpus_near(rails: Sequence[Interface], system: Path = Path("/sys")) -> tuple[int, ...]:
-    """A CPU of the NUMA node of each, different ones as far as there are enough; none, where a node is not known."""
+    """For each rail, a CPU of its NUMA node, without repetition as long as there are enough. Empty if a node
+    is unknown."""
     allowed = allowed_cpus() or set(range(os.cpu_count() or 1))
     chosen: list[int] = []
     for rail in rails:

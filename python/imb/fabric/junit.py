@@ -13,11 +13,12 @@ _OUTCOMES: dict[str, Outcome] = {"bad": "failure", "inconclusive": "skipped"}
 
 
 def cases_of(judged: SweepReport) -> list[TestCase]:
-    """The whole, then every endpoint, then links and pairs that are suspect. Suspects that are not confirmed are skipped."""
+    """Test cases: the verdict, every endpoint, then suspected links and pairs. Unconfirmed suspects are
+    skipped."""
     verdict = judged.verdict
     kind = judged.endpoint_kind
     cases = [TestCase("verdict", f"{kind}s", _OUTCOMES.get(verdict.state, "passed"), sweep_headline(judged))]
-    # The first of a name is kept.
+    # Keep the first suspect of each name.
     suspects = {suspect.name: suspect for suspect in reversed(verdict.suspects)}
     for number, endpoint in enumerate(judged.endpoints):
         suspect = suspects.pop(endpoint.name, None)

@@ -1,4 +1,4 @@
-"""The matrix of pairs as Plotly figures, plain dictionaries; page.js shows them."""
+"""The matrix of pairs as Plotly figures, in plain dictionaries; page.js shows them."""
 
 from __future__ import annotations
 
@@ -21,25 +21,28 @@ from imb.report.page_charts import CONFIG, THEMES, template
 from imb.stats.arrays import Values
 from imb.stats.medians import percentiles, robust_deviation
 
-_OUTLINED = 64  # rows of named endpoints that have an outline; where a row is less than a pixel, it is all there is to see
-_EVERY_NAME = 64  # and up to which each has its name at the axes
-_LARGE_NAMES = 16  # and up to which these are as large as other text
+_OUTLINED = (
+    64  # most named endpoints whose rows are outlined; rows thinner than a pixel show only their outline
+)
+_EVERY_NAME = 64  # most endpoints that all have names at the axes
+_LARGE_NAMES = 16  # most endpoints whose names are as large as other text
 _SHORT = 18  # characters of a name at an axis
-_USUAL = 0.2  # part of the color scale that is below the usual time
-_LEAST = 0.1  # least width of that part, as a share of the usual time: noise of a quiet fabric does not look like a fault
-_MOST = 0.75  # and the largest: beyond four times the usual time all is one color, or what takes 10 % longer would not be seen
-# Spreads: a pair that is slower by more than these is drawn even where another one shares its pixel.
+_USUAL = 0.2  # share of the color scale below the usual time
+_LEAST = 0.1  # least width of that share, relative to the usual time: noise of a quiet fabric must not look like a fault
+_MOST = 0.75  # its largest width: above four times the usual time, all is one color, so that 10 % longer stays visible
+# Spreads; a slower pair is drawn even if another pair shares its pixel.
 _STRONG = 4.5
-# Weights of endpoints where several share a pixel; matrix.js also has the latter.
+# Weights of endpoints that share a pixel with others; matrix.js also has _NO_ANSWER.
 _NAMED, _NO_ANSWER = 9.0, 99.0
-_SCALES: dict[Theme, list[tuple[float, str]]] = {  # Okabe and Ito's blue is usual, orange is slow
+_SCALES: dict[Theme, list[tuple[float, str]]] = {  # usual is Okabe and Ito's blue, slow is their orange
     "light": [(0, "#f3f7fa"), (_USUAL, "#bcd8ec"), (0.3, "#e2dcd4"), (0.4, "#f6b988"), (0.6, "#e0701c"), (0.8, "#a84300"), (1, "#4f2000")],
     "dark": [(0, "#16222c"), (_USUAL, "#1f5a86"), (0.3, "#5d5f5c"), (0.4, "#a0683a"), (0.6, "#f0833a"), (0.8, "#ffb482"), (1, "#fff0e2")],
 }  # fmt: skip
 
 
 def relative_times(times: Values, endpoints: Sequence[Endpoint], topology: Topology) -> Values:
-    """Each time over the median of pairs of the same distance; NaN where a host is not in the topology."""
+    """Each time divided by the median of pairs of the same distance, shape (endpoints, endpoints); NaN if a
+    host is not in the topology."""
     place = {name: index for index, name in enumerate(topology.hosts)}
     indices = np.array([place.get(endpoint.host, -1) for endpoint in endpoints])
     leaf = np.where(indices >= 0, topology.leaf[indices], -1)
@@ -62,7 +65,8 @@ def drawn_matrices(
     components: Sequence[Sequence[Suspect]],
     silent: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """All that page.js shows. `views`: name, matrix, unit, bytes (0: no rate). `silent`: endpoints that do not answer."""
+    """The data of page.js. `views`: name, matrix, unit, bytes (0 if there is no rate). `silent`: endpoints
+    that do not answer."""
     short = short_names(endpoints)
     ordered = [endpoints[index] for index in order.indices]
     figures = [_figure(values, unit, length, order, components, silent) for _, values, unit, length in views]
@@ -80,7 +84,7 @@ def drawn_matrices(
 
 
 def short_names(endpoints: Sequence[Endpoint]) -> list[str]:
-    """Names for the axes: without the domain that all hosts have in common, and with an ellipsis where they are long."""
+    """Names for the axes, without the domain that all hosts share; long names have an ellipsis."""
     hosts = {endpoint.host for endpoint in endpoints}
     domain = _common_domain(hosts) if len(hosts) > 1 else ""
     names = []
@@ -91,14 +95,14 @@ def short_names(endpoints: Sequence[Endpoint]) -> list[str]:
 
 
 def _common_domain(hosts: Iterable[str]) -> str:
-    """`.example.org`; empty where there is none, or where it is a part of addresses."""
+    """`.example.org`, or empty if there is none or the names are addresses."""
     parts = [host.split(".")[1:][::-1] for host in hosts]
     common = [same[0] for same in takewhile(lambda same: len(set(same)) == 1, zip(*parts, strict=False))]
     return "".join(f".{part}" for part in reversed(common)) if common and not common[0].isdecimal() else ""
 
 
 def _escaped(name: str) -> str:
-    """Plotly reads tags and entities in texts, but not `&quot;`; the characters of names stay characters."""
+    """The name with tags and entities escaped, because Plotly interprets them in texts (but not `&quot;`)."""
     return escape(name, quote=False)
 
 
@@ -170,8 +174,8 @@ def _figure(
 
 
 def _pairs(shown: np.ndarray[Any, Any], named: Sequence[int], silent: Sequence[int]) -> dict[str, Any]:
-    """All values, those below the diagonal where the others are the same, and what matrix.js chooses by where a pixel has
-    several: a weight of each endpoint, and the time from which on a pair is always shown."""
+    """Data for matrix.js: all values (half of them if the matrix is symmetric), the weight of each endpoint
+    if several share a pixel, and the time from which a pair is always shown."""
     half = np.array_equal(shown, shown.T, equal_nan=True)
     stored = shown[np.tril_indices(len(shown), -1)] if half else shown
     measured = np.isfinite(shown) & (shown > 0)
@@ -196,8 +200,9 @@ def _pairs(shown: np.ndarray[Any, Any], named: Sequence[int], silent: Sequence[i
 
 
 def _range(values: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Ends of the color scale, with the usual time always in the same color: as wide as the noise, and never so wide that a few
-    slow pairs hide all else. The width comes from quartiles: pairs below one leaf switch are few and do not make it wider."""
+    """Ends of the color scale, in which the usual time always has the same color. The scale is as wide as the
+    noise, and never so wide that a few slow pairs hide all others. The width comes from quartiles: the few
+    pairs below one leaf switch do not widen it."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return 0.0, 1.0
@@ -222,7 +227,7 @@ def _boundaries(order: Order) -> list[dict[str, Any]]:
 
 
 def _outlines(named: Sequence[int], count: int) -> list[dict[str, Any]]:
-    """Around the row of each named endpoint; where rows are thin, around its column too."""
+    """Outlines of the row of each named endpoint; if rows are thin, also of its column."""
     axes = (("x", "y"),) if count <= _EVERY_NAME else (("x", "y"), ("y", "x"))
     return [
         {
@@ -240,7 +245,7 @@ def _outlines(named: Sequence[int], count: int) -> list[dict[str, Any]]:
 
 
 def _numbers(place: dict[int, int], components: Sequence[Sequence[Suspect]]) -> list[dict[str, Any]]:
-    """The number of each named endpoint beside its row; those that would be on top of each other share a line."""
+    """The number of each named endpoint beside its row. Numbers that would overlap share a line."""
     room = max(1, math.ceil(len(place) / 40))
     labels: dict[int, tuple[int, list[str]]] = {}
     for number, same in enumerate(components, 1):

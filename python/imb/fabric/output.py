@@ -1,4 +1,4 @@
-"""What `imb fabric` prints and writes at its end."""
+"""The final output of `imb fabric`: verdict, page, and draining."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ EXIT = {"healthy": Status.GOOD, "bad": Status.WORSE, "inconclusive": Status.UNDE
 
 
 def nothing_measured_error(unreachable: Mapping[str, str], problems: Sequence[str]) -> ImbError:
-    """The error of a sweep without records. A host that the launcher cannot reach does not answer, so the fabric is bad."""
+    """The error of a sweep without records. If the launcher cannot reach a host, this host does not answer,
+    so the fabric is bad."""
     if unreachable:
         text = "; ".join(f"host {host} cannot be reached ({why})" for host, why in unreachable.items())
         return ImbError(f"bad: {text}; nothing was measured", status=EXIT["bad"])
@@ -41,7 +42,7 @@ def conclude(
     *,
     drain: bool = False,
 ) -> int:
-    """Prints the verdict, writes the page and drains nodes; the exit status."""
+    """Print the verdict, write the page and drain nodes. Returns the exit status."""
     from imb.fabric import evaluation
     from imb.store.outputs import write_output
 
@@ -86,7 +87,7 @@ def _print(
     unnamable: Sequence[str],
     results: Mapping[Drain, str | None],
 ) -> None:
-    """Print the verdict, then what it is based on."""
+    """Print the verdict, then its evidence."""
     from imb.fabric.text import HEADINGS, basis, notes_below_table, sweep_headline, table_rows
     from imb.report.terminal import Screen
 

@@ -1,4 +1,5 @@
-"""The page of `imb fabric`: verdict, the matrix of pairs as a heat map, components beside it, a table of endpoints."""
+"""The page of `imb fabric`: verdict, the matrix of pairs as a heat map, components beside it, a table of
+endpoints."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ from imb.fabric.text import (
 from imb.model.units import list_first, percent_text, size
 from imb.report.page import creation_time, render_template
 
-_SHOWN = 30  # components that are listed
+_SHOWN = 30  # most components that are listed
 _LOOKS = {"healthy": ("faster", "✓"), "bad": ("slower", "✗"), "inconclusive": ("inconclusive", "?")}
 
 
 def fabric_page(
     judged: SweepReport, topology: Topology | None, drains: Sequence[str], *, now: datetime | None = None
 ) -> str:
-    """One file that loads nothing. `drains`: commands, as text."""
+    """The page as one HTML file that loads nothing. `drains`: drain commands, as text."""
     verdict, endpoints = judged.verdict, judged.endpoints
     slug, mark = _LOOKS[verdict.state]
     word, _, sentence = sweep_headline(judged).partition(": ")
@@ -44,7 +45,7 @@ def fabric_page(
         if judged.baseline:
             views.append((f"{name}, against {judged.baseline}", seconds * 1e6, f"times {judged.baseline}", 0))
             continue
-        if topology is not None:  # first: there distance does not look like a fault
+        if topology is not None:  # this view comes first: in it, distance does not look like a fault
             ratio = relative_times(seconds, endpoints, topology)
             views.append((f"{name}, relative to pairs of the same distance", ratio, "times the median", 0))
         views.append((name, seconds * 1e6, "µs", sweep.bytes))
@@ -109,7 +110,7 @@ def _card(number: int, same: Sequence[Suspect], level: float) -> dict[str, Any]:
 
 
 def _effects(judged: SweepReport) -> list[dict[str, Any]]:
-    """Of each endpoint, of each size; the slowest first."""
+    """Effects of each endpoint by size, the slowest endpoint first."""
     columns = [np.asarray(result.endpoint_effects) for result in judged.verdict.per_size]
     if not columns or any(len(column) != len(judged.endpoints) for column in columns):
         return []

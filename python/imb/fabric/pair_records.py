@@ -1,6 +1,7 @@
-"""Pairs of IMB-FABRIC as columns: millions of records, which would need gigabytes as objects.
+"""Pairs of IMB-FABRIC as columns: as objects, millions of records would need gigabytes.
 
-Arrow reads them. Where it refuses a piece of a file, or its lines are no pairs, that piece is read line by line, for the problems.
+Arrow reads the records. If it refuses a piece of a file, or the lines are no pairs, this piece is read line
+by line to find the problems.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from imb.stats.arrays import Indices, Mask, Numbers, Values
 _NEXT = b"\n" + PAIR
 _OTHER = re.compile(rb"(?m)^(?!" + re.escape(PAIR) + rb").*\n?")
 _THREADS = 2
-_SHOWN = 5  # problems of a file that are kept; others are counted
+_SHOWN = 5  # most problems of a file that are kept; further ones are only counted
 _NO_ANSWER = ("", "no_answer", "time_out")
 
 
 class _Line(Pair, gc=False, tag="pair"):
-    """A pair with a time that is possible."""
+    """A pair whose time is possible."""
 
     time_seconds: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
@@ -55,7 +56,7 @@ _FIELDS = ("bytes", "pass", "round", "a", "b")
 
 
 def _arrow_type(kind: inspect.Type) -> pa.DataType:
-    """What Arrow must find for a field of a record; it accepts null everywhere."""
+    """The Arrow type of a field of a record; Arrow accepts null in every field."""
     match kind:
         case inspect.Metadata():
             return _arrow_type(kind.type)
@@ -79,7 +80,7 @@ _ARROW_SCHEMA = pa.schema(_arrow_type(_LINE_TYPE))
 
 
 def _has_nulls(values: pa.Array, kind: inspect.Type) -> bool:
-    """Whether there is null where the record has none."""
+    """Whether values are null although the record forbids it."""
     values = values.drop_null()
     match kind:
         case inspect.Metadata():
@@ -101,7 +102,8 @@ def _has_nulls(values: pa.Array, kind: inspect.Type) -> bool:
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """One element per pair: index in `names`, bytes, pass, round, endpoints, seconds of a message (NaN: failed)."""
+    """One element per pair. `benchmark`: index in `names`; `bytes`, pass, round, endpoints `a` and `b`;
+    `seconds` per message, NaN if the pair failed."""
 
     names: list[str]
     benchmark: Numbers
@@ -114,8 +116,9 @@ class Columns(msgspec.Struct, frozen=True):
 
 
 class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """One launch of IMB-FABRIC. `end` None: it was cut off; `wrong`: lines that are no records. `causes`: by benchmark, bytes and endpoints (lower
-    one first), why a pair failed last, where it is another reason than no answer."""
+    """One launch of IMB-FABRIC. `end`: None if it was cut off; `wrong`: number of lines that are no records.
+    `causes`: by benchmark, bytes and endpoints (the lower one first), why the pair failed last, unless it did
+    not answer."""
 
     name: str
     run: Run
@@ -127,11 +130,11 @@ class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
-    """The launches in pieces of JSON lines, each of whole lines, named NAME#2 where there are several; a torn last line and foreign ones become
-    problems. A file without records of IMB-FABRIC has no launches."""
+    """The launches in `blocks` of whole JSON lines, named NAME#2 if there are several. An incomplete last
+    line and other lines become problems. A file without records of IMB-FABRIC has no launches."""
     readers: list[_Reader] = []
     number = 1
-    # Arrow reads pieces at the same time; what they have is added in their order.
+    # Arrow reads several pieces at once; their content is added in order.
     waiting: deque[tuple[Future[pa.Table | None], bytes, int]] = deque()
 
     def add(most: int) -> None:
@@ -148,7 +151,7 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
                 and block.count(_NEXT) == lines - 1
                 and block.endswith(b"\n")
             ):
-                # Pairs and nothing else: the search below would take as long as all the rest.
+                # Only pairs: skip the search below, which would take as long as everything else.
                 waiting.append((pool.submit(_table, block, lines), block, number))
                 number += lines
                 add(_THREADS)
@@ -166,7 +169,7 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
         add(0)
     several = len(readers) > 1
     launches: list[PairLaunch] = []
-    problems: list[Problem] = []  # of launches of other components, and of those whose run record is missing
+    problems: list[Problem] = []  # of launches of other components, and of launches without a run record
     wrong = 0
     for number, reader in enumerate(readers, 1):
         if reader.run.endpoints is not None:
@@ -183,7 +186,7 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
 
 
 def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None:
-    """A line, or a piece of one, that is no pair as the suite writes it."""
+    """Read a line, or a piece of one, that is no pair in the form that the suite writes."""
     if not line.strip():
         return
     try:
@@ -233,7 +236,7 @@ def _begin_without_run(readers: list[_Reader], name: str, number: int) -> None:
 
 
 def _begin_after_end(readers: list[_Reader], name: str, number: int) -> None:
-    """Pairs after the end of a launch are those of another one, whose run record is missing."""
+    """Begin another launch if pairs follow the end of a launch: the run record of the new launch is missing."""
     if readers[-1].end is not None:
         readers.append(_Reader(None, name))
         readers[-1].problem(
@@ -242,7 +245,7 @@ def _begin_after_end(readers: list[_Reader], name: str, number: int) -> None:
 
 
 def _read(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
-    """Lines of pairs; returns how many they are."""
+    """Read lines of pairs, and return their number."""
     if not lines:
         return 0
     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
@@ -252,7 +255,7 @@ def _read(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
 
 
 def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: pa.Table | None) -> None:
-    """`table`: what these lines have, if all of them are good."""
+    """Add lines of pairs. `table`: their content if all lines are valid, else None."""
     _begin_after_end(readers, name, first)
     if table is not None:
         readers[-1].add_table(table)
@@ -267,7 +270,9 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
             except UNDECODABLE:
                 readers[-1].add(good)
                 good = []
-                _record(readers, line, name, number)  # a piece of it may end the launch, or begin another
+                _record(
+                    readers, line, name, number
+                )  # a piece of the line may end the launch, or begin another
                 continue
             _begin_after_end(readers, name, number)
             good.append(pair)
@@ -275,7 +280,7 @@ def _pairs(readers: list[_Reader], lines: bytes, name: str, first: int, table: p
 
 
 def _table(lines: bytes, count: int) -> pa.Table | None:
-    """These `count` lines as a table; None: not all of them are good."""
+    """These `count` lines as a table, or None if some line is invalid."""
     options = arrow_json.ParseOptions(explicit_schema=_ARROW_SCHEMA, unexpected_field_behavior="ignore")
     reading = arrow_json.ReadOptions(use_threads=False, block_size=max(len(lines), 1 << 20))
     try:
@@ -298,7 +303,7 @@ def _table(lines: bytes, count: int) -> pa.Table | None:
 
 
 class _Reader:
-    """A launch that is being read. Its run record is not known where the line is damaged or missing."""
+    """A launch while it is read. `run` is empty if the run record is damaged or missing (`known` is false)."""
 
     _TYPES = ("bytes", np.int64), ("pass_", np.int32), ("round", np.int32), ("a", np.int32), ("b", np.int32)
 
@@ -319,7 +324,7 @@ class _Reader:
             self.problems.append(problem)
 
     def add_table(self, table: pa.Table) -> None:
-        """What _table returned."""
+        """Add the table that `_table` returned."""
         encoded = table["benchmark"].combine_chunks().dictionary_encode()
         numbers = [self.names.setdefault(name, len(self.names)) for name in encoded.dictionary.to_pylist()]
         codes = np.array(numbers, dtype=np.int32)[encoded.indices.to_numpy()]
@@ -328,7 +333,8 @@ class _Reader:
         self._add(codes, typed, table["time_seconds"].to_numpy())
 
     def add(self, lines: Sequence[_Line]) -> None:
-        """Adds pairs to the columns; a pair with an endpoint that is not there, or with one endpoint twice, is dropped and counted."""
+        """Add pairs to the columns. A pair with an unknown endpoint, or with the same endpoint twice, is
+        dropped and counted."""
         count = len(lines)
         names = self.names
         codes = np.fromiter((names.setdefault(line.benchmark, len(names)) for line in lines), np.int32, count)

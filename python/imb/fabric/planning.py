@@ -1,4 +1,4 @@
-"""The plan of `imb fabric`: launches of IMB-FABRIC, with rounds of its own or with those of a file."""
+"""The plan of `imb fabric`: launches of IMB-FABRIC, with all rounds or with the rounds of a file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from imb.store.store import Archive
 Endpoint = Literal["host", "socket", "numa", "core"]
 BINDS: Mapping[str, Literal["core", "socket", "numa"]] = {"core": "core", "socket": "socket", "numa": "numa"}
 Size = tuple[str, int]  # benchmark and bytes
-PAIR_TIMEOUT = "-pair_timeout"  # the only argument of a launch that depends on the time that is left
+PAIR_TIMEOUT = "-pair_timeout"  # the only argument of a launch that depends on the remaining time
 
 
 class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a sweep is judged, and what its launches have in common. `arguments` are IMB's; `passes`: None: as many as
-    a decision needs; `one_stage`: rounds are those of the arguments, and no stage follows the first one. `ended`: why no launch follows ("": none
-    is needed); None: launches may follow."""
+    """How a sweep is judged, and what its launches share. `arguments`: IMB arguments; `passes`: passes of the
+    only launch, or None for as many as a decision needs; `one_stage`: the arguments define the rounds, and no
+    stage follows the first one. `ended`: why no launch follows ("" if none is needed), or None if launches
+    may follow."""
 
     relevant: str = "5%"
     topology: str | None = None
@@ -55,8 +56,9 @@ def add_launch(
     rounds: Path | None = None,
     timeout: float | None = None,
 ) -> Plan:
-    """The plan with a launch of this benchmark and size after the others. `arguments`: IMB's, besides those of all launches; `rounds`: a file with the
-    rounds to measure, as numbers of endpoints; `timeout`: None: that of the plan. Raises ImbError where a launcher does not support what is requested."""
+    """The plan with another launch of this benchmark and size. `arguments`: IMB arguments besides those of
+    all launches; `rounds`: a file with the rounds to measure, as numbers of endpoints; `timeout`: seconds, or
+    None to use the plan's. Raises ImbError if a launcher does not support the request."""
     item = Item(
         len(plan.items) + 1,
         "FABRIC",
@@ -76,7 +78,7 @@ def _arguments(
 ) -> list[str]:
     name, length = size
     pairs = [] if rounds is None else ["-pairs_file", str(rounds)]
-    assert settings.endpoint is not None  # of a sweep that launches
+    assert settings.endpoint is not None  # a sweep that launches has one
     common = ["-endpoint", settings.endpoint, *arguments, *settings.arguments]
     return [name, *common, "-msgsize", str(length), *pairs]
 
@@ -84,7 +86,8 @@ def _arguments(
 def is_as_decided(
     item: Item, settings: SweepSettings, size: Size, arguments: Sequence[str], rounds: Path | None
 ) -> bool:
-    """Whether a planned launch is the one that would be planned now, apart from the time that was left and the path of the archive."""
+    """Whether a planned launch equals the one that would be planned now, except for the remaining time and
+    the path of the archive."""
     planned = list(item.arguments)
     if settings.budget is not None and PAIR_TIMEOUT in planned:
         at = planned.index(PAIR_TIMEOUT)
@@ -94,12 +97,12 @@ def is_as_decided(
 
 
 def rounds_file(archive: Archive, plan: Plan, stage: int) -> Path:
-    """The file with the rounds of a stage that does not measure all pairs."""
+    """The file with the rounds of a stage that measures only some pairs."""
     return folder_of(archive, plan.id) / f"rounds-{stage}.txt"
 
 
 def write_rounds(archive: Archive, file: Path, rounds: Iterable[Iterable[tuple[int, int]]]) -> None:
-    """Writes rounds to a file in the folder of a plan that is saved. Raises ImbError."""
+    """Write rounds to a file in the folder of a saved plan. Raises ImbError."""
     try:
         write_whole(file, rounds_text(rounds).encode())
     except OSError as error:
@@ -107,12 +110,12 @@ def write_rounds(archive: Archive, file: Path, rounds: Iterable[Iterable[tuple[i
 
 
 def rounds_text(rounds: Iterable[Iterable[tuple[int, int]]]) -> str:
-    """The text of a file for -pairs_file: a round per line."""
+    """The text of a file for -pairs_file: one round per line."""
     return "".join(" ".join(f"{a}-{b}" for a, b in pairs) + "\n" for pairs in rounds)
 
 
 def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:
-    """The number of endpoints of a host like this one."""
+    """The number of endpoints of a host that has the hardware of this one."""
     if endpoint == "host":
         return 1
     if ppn:
@@ -126,7 +129,7 @@ def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:
 
 
 def intent_for(intent: Intent, endpoint: Endpoint, *, ppn: int | None) -> Intent:
-    """The intent with a rank for each endpoint. Raises ImbError where there is only one."""
+    """The intent with one rank per endpoint. Raises ImbError if there is only one endpoint."""
     hosts = hosts_offered(intent.hosts)
     each = endpoints_per_host(endpoint, ppn)
     if hosts == 1 and ppn and not intent.cpus and ppn > (most := max(endpoints_per_host(endpoint, None), 2)):

@@ -23,7 +23,7 @@ from imb.cli.option_groups import METHOD, SUBJECT
 from imb.model.errors import ImbError
 from imb.store.store import Archive
 
-IN_FLIGHT = 64  # messages of a pair
+IN_FLIGHT = 64  # messages of a pair that are in flight at once
 
 
 def command(

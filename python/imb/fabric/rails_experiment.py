@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from imb.model.observations import Launch
 
 LENGTH = 1 << 20
-IDLE = 0.5  # of an equal share of the bytes: a rail with less is named
+IDLE = 0.5  # a rail with less than this part of an equal share of the bytes is named
 
 
 class RailsSettings(msgspec.Struct, frozen=True):
-    """`rails`: the interfaces that the pairs of ranks are meant for."""
+    """`rails`: the interfaces that the pairs of ranks should use."""
 
     rails: list[Interface]
 
@@ -37,7 +37,7 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
     shows = Shows(measured=False)
 
     def judge(self, executed: SessionEnd) -> list[Launch]:
-        """The launches with results."""
+        """The launches with results. Raises ImbError if there are none."""
         from imb.store.names import launches_in
 
         self._complete = all_measured(executed)
@@ -103,13 +103,13 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
 
 
 def _sum(launch: Launch) -> float:
-    """Bytes per second of all pairs."""
+    """Bytes per second over all pairs."""
     return max((row.bytes_per_second or 0.0 for row in launch.rows.values()), default=0.0)
 
 
 def _byte_shares(rows: Iterable[Result], host: str, interfaces: Collection[str]) -> dict[str, float]:
-    """Share of the bytes of a host on each interface while these rows were measured; of these `interfaces`, unless others carried all. Empty
-    if none counted."""
+    """Each interface's share of the bytes of a host while these rows were measured. Only `interfaces` count,
+    unless others carried all bytes. Empty if no interface counted any."""
     total: dict[str, float] = {}
     for row in rows:
         for traffic in (row.evidence.interfaces if row.evidence else None) or []:
@@ -117,7 +117,7 @@ def _byte_shares(rows: Iterable[Result], host: str, interfaces: Collection[str])
                 total[traffic.name] = (
                     total.get(traffic.name, 0.0) + traffic.sent_bytes + traffic.received_bytes
                 )
-    # A bond counts the bytes of its members once more.
+    # A bond counts the bytes of its members again.
     used = {name: each for name, each in total.items() if name in interfaces} or total
     every = sum(used.values())
     return {name: each / every for name, each in used.items()} if every else {}

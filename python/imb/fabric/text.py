@@ -18,13 +18,14 @@ from imb.fabric.judging.verdict import SizeResult, Suspect, Verdict
 from imb.model.units import count_of, list_first, percent_text, signed_percent, size, us
 from imb.report.marks import NOT_ESTIMABLE, is_estimable
 
-_SHOWN = 20  # rows of a table on the terminal
+_SHOWN = 20  # most components in a table on the terminal
 HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
 
 
 class SweepReport(NamedTuple):
-    """All that is shown. `baseline`: name of the past that this was compared with; `sources`: runs and files; `notes`: those of
-    reading, before those of the verdict."""
+    """Everything that is shown. `baseline`: name of the past that the sweep was compared with, or None;
+    `sources`: runs and files; `notes`: notes of reading, which precede the notes of the verdict; `level`:
+    error rate; `least`: smallest relevant slowdown, a share."""
 
     verdict: Verdict
     sweeps: Sequence[Sweep]
@@ -38,7 +39,7 @@ class SweepReport(NamedTuple):
 
 
 def components(judged: SweepReport) -> list[list[Suspect]]:
-    """Suspects, those of one component together, in the order of the verdict; a component is named where one of them is."""
+    """Suspects grouped by component, in the order of the verdict. In a group, named suspects come first."""
     by_component: dict[tuple[str, str], list[Suspect]] = {}
     for suspect in judged.verdict.suspects:
         by_component.setdefault((suspect.kind, suspect.name), []).append(suspect)
@@ -46,7 +47,7 @@ def components(judged: SweepReport) -> list[list[Suspect]]:
 
 
 def sweep_headline(judged: SweepReport) -> str:
-    """The verdict in one line: what was found."""
+    """The verdict and its reason, on one line."""
     verdict = judged.verdict
     named = [same[0] for same in components(judged) if same[0].named]
     unsure = [same[0] for same in components(judged) if not same[0].named]
@@ -89,7 +90,7 @@ def sweep_headline(judged: SweepReport) -> str:
 
 
 def silent_by_cause(judged: SweepReport) -> dict[str, list[str]]:
-    """Names of silent endpoints by `no answer` or `failed (out of memory)`."""
+    """Names of silent endpoints, by `no answer` or `failed (out of memory)`."""
     by_label: dict[str, list[str]] = {}
     for endpoint in judged.verdict.silent:
         by_label.setdefault(_label(cause_of(judged.sweeps, endpoint)), []).append(
@@ -103,7 +104,7 @@ def _label(cause: str) -> str:
 
 
 def _cause(judged: SweepReport, pair: Suspect) -> str:
-    """Why a pair failed; "" where it did not answer."""
+    """Why a pair failed, or "" if it did not answer."""
     ends = min(pair.endpoints), max(pair.endpoints)
     of_size = (
         sweep for sweep in judged.sweeps if (sweep.benchmark, sweep.bytes) == (pair.benchmark, pair.bytes)
@@ -112,7 +113,8 @@ def _cause(judged: SweepReport, pair: Suspect) -> str:
 
 
 def _uncertainty_reason(judged: SweepReport) -> str:
-    """Without suspects: too few endpoints, a spread that hides slow ones, or the first note."""
+    """Why a verdict without suspects is inconclusive: too few endpoints, a spread that hides slow ones, or
+    the first note."""
     verdict = judged.verdict
     if len(judged.endpoints) < FEWEST_ENDPOINTS:
         kind = judged.endpoint_kind
@@ -180,7 +182,7 @@ def basis(judged: SweepReport) -> str:
 
 
 def _level(judged: SweepReport, result: SizeResult) -> float:
-    """Seconds of a usual pair; the median of all times where they are too few for a level."""
+    """Seconds of a usual pair, or the median of all times if there are too few for a level."""
     if result.level_seconds == result.level_seconds:
         return result.level_seconds
     times = [
@@ -193,7 +195,8 @@ def _level(judged: SweepReport, result: SizeResult) -> float:
 
 
 def detectable_effect(judged: SweepReport) -> str | None:
-    """The smallest effect that such a sweep names, as the last line after a table."""
+    """The last line after a table: the smallest effect that such a sweep names. None if it is unknown or too
+    large."""
     effects = [
         result.detectable for result in judged.verdict.per_size if result.detectable == result.detectable
     ]
@@ -204,7 +207,7 @@ def detectable_effect(judged: SweepReport) -> str | None:
 
 
 def certainty(suspect: Suspect, level: float) -> str:
-    """How certain a suspect is."""
+    """How certain a suspect is, in words."""
     if suspect.named:
         return "named"
     return (
@@ -215,7 +218,7 @@ def certainty(suspect: Suspect, level: float) -> str:
 
 
 def suspect_cells(suspect: Suspect, number: int, cause: str = "") -> list[str]:
-    """Cells under HEADINGS. `cause`: why a pair failed, where it is not for want of an answer."""
+    """Cells of a suspect under HEADINGS. `cause`: why a pair failed, or "" if it did not answer."""
     return [
         str(number) if suspect.named else f"({number})",
         suspect.kind,
@@ -292,7 +295,7 @@ def notes_below_table(judged: SweepReport) -> list[str]:
 
 
 def table_rows(judged: SweepReport) -> tuple[list[list[str]], int]:
-    """Rows of suspects, and how counted components were left out."""
+    """Rows of suspects, and the number of components that were left out."""
     every = components(judged)
     rows = [
         suspect_cells(suspect, number, _cause(judged, suspect))
@@ -303,7 +306,8 @@ def table_rows(judged: SweepReport) -> tuple[list[list[str]], int]:
 
 
 def fabric_json(judged: SweepReport, status: int, drained: Sequence[Mapping[str, Any]]) -> bytes:
-    """The verdict as JSON. What is not a number is null. Against a baseline, levels are ratios to it, with names of their own."""
+    """The verdict as JSON. NaN and infinity become null. With a baseline, levels are ratios to it, under
+    other names."""
     verdict = judged.verdict
     names = [endpoint.name for endpoint in judged.endpoints]
 

@@ -1,4 +1,5 @@
-"""Files that describe a network: lines `switch: hosts and switches`, Slurm's topology.conf, the output of ibnetdiscover."""
+"""Files that describe a network: lines `switch: hosts and switches`, Slurm's topology.conf, or the output of
+ibnetdiscover."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _ASSIGNED = re.compile(r"(\w+)\s*=\s*(\S+)", re.ASCII)
 
 
 def parse_topology(text: bytes, name: str) -> Network:
-    """The network in the text of a file. Raises ImbError; `name` is the file's, for the message."""
+    """The network in the text of a file. `name`: the file, for messages. Raises ImbError."""
     if b"\0" in text[:4096] or not text.strip():
         raise ImbError(f"{name}: {'not text' if text.strip() else 'empty'}; {ACCEPTED}")
     lines = text.decode("utf-8", "replace").splitlines()
@@ -43,7 +44,8 @@ ACCEPTED = "give lines such as `leaf1: node[01-16]`, Slurm's topology.conf or th
 
 
 def _tree(lines: Sequence[str]) -> Network:
-    """The network of lines with a switch and what is below it. A switch may have several above it, but not be below itself."""
+    """The network in lines that give a switch and what is below it. A switch may be below several others, but
+    not below itself."""
     below: dict[str, list[str]] = {}
     where: dict[str, int] = {}
     slurm = any(map(_SLURM.match, lines))
@@ -77,7 +79,7 @@ def _tree(lines: Sequence[str]) -> Network:
 
 
 def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    r"""Lines with their numbers; one that ends with \ goes on."""
+    r"""Yield lines with their numbers. A line that ends with \ continues on the next one."""
     start, joined = 1, ""
     for number, line in enumerate(lines, 1):
         if not joined:
@@ -92,7 +94,8 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _plain_line(words: str) -> tuple[list[str], list[str]]:
-    """`leaf1: node[01-16]`, `spine[1-8]: leaf[1-4]`: each of the switches has all of these below it."""
+    """The switches and their members in `leaf1: node[01-16]` or `spine[1-8]: leaf[1-4]`. Each switch has all
+    members below it."""
     switches, colon, members = words.partition(":")
     if not colon:
         raise ImbError(f"not `switch: hosts`: {one_line(words[:60])}; {ACCEPTED}")
@@ -103,7 +106,8 @@ def _plain_line(words: str) -> tuple[list[str], list[str]]:
 
 
 def _slurm(words: str) -> tuple[list[str], list[str]]:
-    """`SwitchName=leaf1 Nodes=node[01-16]`, `SwitchName=spine Switches=leaf[1-8]`; of blocks `BlockName=`."""
+    """The switches and their members in `SwitchName=leaf1 Nodes=node[01-16]` or `SwitchName=spine
+    Switches=leaf[1-8]`; blocks have `BlockName=`."""
     fields = {key.lower(): value for key, value in _ASSIGNED.findall(words)}
     name = fields.get("switchname") or fields.get("blockname")
     if not name:
@@ -113,7 +117,7 @@ def _slurm(words: str) -> tuple[list[str], list[str]]:
 
 
 def _below_itself(below: Mapping[str, Sequence[str]]) -> str | None:
-    """A switch of a loop; None where there is none."""
+    """A switch that is part of a loop, or None if there is no loop."""
     waiting = {switch: {member for member in members if member in below} for switch, members in below.items()}
     above: dict[str, list[str]] = {}
     for switch, members in waiting.items():
@@ -136,7 +140,8 @@ def _below_itself(below: Mapping[str, Sequence[str]]) -> str | None:
 
 
 def _infiniband(lines: Sequence[str]) -> Network:
-    """Nodes by GUID with a description each; the links of a node on the lines below it."""
+    """The network in the output of ibnetdiscover: nodes by GUID with a description, each followed by lines
+    with its links."""
     names: dict[str, str] = {}
     kinds: dict[str, str] = {}
     ports: list[tuple[str, int, str, int]] = []
@@ -174,7 +179,7 @@ def _infiniband(lines: Sequence[str]) -> Network:
 
 
 def _switch_names(described: Mapping[str, str]) -> dict[str, str]:
-    """By GUID: the description where it names one switch, with the GUID where several have the same."""
+    """Names of switches by GUID: the description if it is unique, otherwise the description and the GUID."""
     every = list(described.values())
     return {
         guid: text if text and every.count(text) == 1 else f"{text} {guid}".strip()
@@ -183,7 +188,8 @@ def _switch_names(described: Mapping[str, str]) -> dict[str, str]:
 
 
 def _host(described: str) -> str:
-    """`node001 HCA-1`, `node001 mlx5_0`, `'node001' mlx5_0`: the first word; aggregation nodes of switches are no hosts."""
+    """The first word of `node001 HCA-1`, `node001 mlx5_0` or `'node001' mlx5_0`. Empty for aggregation nodes
+    of switches, which are no hosts."""
     word = described.strip().strip("'").split()[:1]
     if not word or "Aggregation Node" in described:
         return ""

@@ -1,4 +1,4 @@
-"""This host against its own past (`imb health`)."""
+"""Comparison of this host with its own past (`imb health`)."""
 
 from imb.registry import CommandEntry, Entries
 

@@ -1,4 +1,5 @@
-"""The file of `imb health`, and its launches. A check loads this and little else: it has two seconds."""
+"""The file of `imb health`, and its launches. A check must end within two seconds, so it imports little
+besides this module."""
 
 from __future__ import annotations
 
@@ -32,14 +33,15 @@ from imb.runner import ownership
 from imb.store.durable import write_whole
 
 FORMAT = "openimb-health/1"
-CANNOT_JUDGE = "cannot judge"  # as no check will before its file or its surroundings change
-GRACE = 0.3  # seconds that a launch has to end before it is killed
-LINGER = 1.0  # and after its last record
-BUSY = 0.5  # CPUs: where other processes use as many, a slow launch is no evidence
+CANNOT_JUDGE = "cannot judge"  # no check can judge until its file or its surroundings change
+GRACE = 0.3  # seconds that a launch has to exit before it is killed
+LINGER = 1.0  # seconds that a launch has to exit after its last record
+BUSY = 0.5  # CPUs; if other processes use more, a slow launch is no evidence
 
 
 class LearnedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session: when it began, seconds of its slowest launch, values of its launches by figure."""
+    """A session. `at`: when it began, ISO 8601; `seconds`: duration of its slowest launch; `values`: seconds
+    of its launches, by figure."""
 
     at: str
     seconds: float
@@ -47,7 +49,7 @@ class LearnedSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The last check: its verdict, or CANNOT_JUDGE and `why`."""
+    """The last check. `verdict`: its verdict, or CANNOT_JUDGE, and `why`."""
 
     at: str
     verdict: str
@@ -55,9 +57,10 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The file: what is launched on which host, the sessions that limits are made of, and what a check leaves for the next one.
-    `library`: of the MPI, as it names itself. `settings`: variables of the ranks that choose its transports, or None if they are not known. `checks`,
-    `suspects`: how many there were."""
+    """The file: what is launched on which host, the sessions that define the limits, and the state that a
+    check leaves for the next one. `library`: the name that the MPI library reports. `settings`: environment
+    variables of the ranks that choose its transports, or None if unknown. `checks`, `suspects`: numbers of
+    checks and of suspects so far."""
 
     format: str = FORMAT
     host: str
@@ -75,13 +78,13 @@ class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     last: CheckResult | None = None
 
     def values(self) -> list[Session]:
-        """The values of all sessions."""
+        """The values of each session."""
         return [session.values for session in self.sessions]
 
 
 class HealthLaunch(NamedTuple):
-    """Seconds by figure; how long the launch took; the MPI's library, and the variables that choose its transports; CPUs that
-    other processes used. None if it is not known."""
+    """`values`: seconds by figure; `seconds`: duration of the launch; `library`, `settings`: as in
+    HealthFile; `others`: CPUs that other processes used. None if unknown."""
 
     values: dict[str, float]
     seconds: float
@@ -91,17 +94,18 @@ class HealthLaunch(NamedTuple):
 
 
 class MeasurementError(ImbError):
-    """A launch without the values that are needed."""
+    """A launch did not yield the required values."""
 
 
 def default_file() -> Path:
-    """The file of this host: hosts may share a home."""
+    """The file of this host. Its name has the host, because hosts may share a home."""
     return state_folder() / f"health-{socket.gethostname()}.json"
 
 
 @contextlib.contextmanager
 def hold_file(path: Path) -> Iterator[None]:
-    """Within this context no other process has the file. Raises ImbError where one has it, OSError."""
+    """Lock the file against other processes while the context lasts. Raises ImbError if another process holds
+    it, and OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     number = os.open(path.with_name(f".{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
@@ -117,8 +121,8 @@ def hold_file(path: Path) -> Iterator[None]:
 
 
 def load_kept(path: Path, *, to_execute: bool = True) -> HealthFile | None:
-    """The content of the file, or None if there is no such file. `to_execute`: the programs that it names are to be executed, so it must belong to
-    this user; else it may be anything. Raises ImbError, OSError."""
+    """The content of the file, or None if it does not exist. `to_execute`: the programs that it names will be
+    executed, so it must belong to this user. Raises ImbError, OSError."""
     try:
         file = ownership.examine_file(path)
     except FileNotFoundError:
@@ -138,14 +142,15 @@ def load_kept(path: Path, *, to_execute: bool = True) -> HealthFile | None:
 
 
 def save(path: Path, kept: HealthFile, before: HealthFile | None) -> None:
-    """Replaces what the file had `before`. Raises ImbError where it was changed or removed since then, OSError."""
+    """Replace the content `before` of the file. Raises ImbError if the file changed since then, and OSError."""
     if load_kept(path) != before:
         raise ImbError(f"{path} was changed or removed meanwhile; nothing added to it")
     write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
 
 
 def measure(kept: HealthFile, timeout: float) -> HealthLaunch:
-    """Launches once, for `timeout` seconds at most, and the time that it takes to end. Raises MeasurementError, OSError."""
+    """Launch once, for at most `timeout` seconds and the time that the exit takes. Raises MeasurementError,
+    OSError."""
     program = executable(Path(kept.programs), kept.component)
     if not os.access(program, os.X_OK):
         raise MeasurementError(missing_program(program))
@@ -209,7 +214,7 @@ def _settings(run: Run, mpi: Installation) -> dict[str, str] | None:
 
 
 def transport_variables(mpi: Installation, variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables that choose transports of this MPI: those of others change nothing."""
+    """The variables that choose transports of this MPI. Variables of other MPIs have no effect."""
     return {name: text for name, text in sorted(variables.items()) if chooses_transports(mpi.known, name)}
 
 

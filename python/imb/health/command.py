@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 BENCHMARKS = ("PingPong", "Allreduce")
 LENGTHS = "8,1048576"
-BUDGET = "0.2"  # seconds of the passes of a launch
-LIMIT = 60.0  # seconds of a launch of a session
-RESERVED = 0.3  # seconds of a check, to judge, write and exit
-# An hourly job may start some minutes early. As imb.compare.pairing.APART, which imports more than a check has time for.
+BUDGET = "0.2"  # seconds for the passes of a launch
+LIMIT = 60.0  # time limit of a launch of a session, in seconds
+RESERVED = 0.3  # seconds that a check needs to judge, write and exit
+# Less than an hour, because an hourly job may start some minutes early. Equal to imb.compare.pairing.APART, whose import
+# takes longer than a check may.
 SESSIONS_APART = timedelta(minutes=50)
 STATUS = {"healthy": Status.GOOD, "suspect": Status.UNDECIDED, "inconclusive": Status.UNDECIDED, "bad": BAD}
 _NO_VERDICT = ("inconclusive", "cannot judge")
@@ -192,7 +193,8 @@ def command(
 
 
 class ChangedConditions(ImbError):
-    """A file with sessions that this host, MPI or environment cannot be compared with. `changed`: how they differ."""
+    """The sessions of the file cannot be compared with this host, MPI or environment. `changed`: what
+    differs."""
 
     def __init__(self, path: Path, changed: str) -> None:
         super().__init__(f"{path} has sessions of {changed}; remove it and learn again")
@@ -200,8 +202,8 @@ class ChangedConditions(ImbError):
 
 
 def _list(path: Path) -> int:
-    """The hosts of the files in this folder, or in that of this file, the worst first; the exit status with --strict. Raises
-    ImbError where there is none."""
+    """Print the hosts whose files are in this folder, or in the folder of this file, the worst first. Returns
+    the exit status with --strict. Raises ImbError if there are no files."""
     from imb.health import checks
     from imb.health.limits import FEWEST
     from imb.model.text import natural_key
@@ -263,7 +265,7 @@ def _list(path: Path) -> int:
 
 
 def _began() -> float:
-    """When this process began, by the monotonic clock. The time that Python takes to start counts."""
+    """When this process began, by the monotonic clock, so that the startup of Python counts."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
@@ -275,7 +277,7 @@ def _began() -> float:
 def _new(
     mpi: str | None, programs: Path | None, np: int | None, names: Sequence[str], lengths: str
 ) -> HealthFile:
-    """A file without sessions. Raises ImbError."""
+    """The content of a new file, without sessions. Raises ImbError."""
     import socket
 
     from imb.health import checks
@@ -318,7 +320,7 @@ def _asks_for_other(
     benchmark: Sequence[str] | None,
     lengths: str | None,
 ) -> bool:
-    """Whether the command line asks for something else than the sessions measured. Raises ImbError."""
+    """Whether the command line asks for something that the sessions did not measure. Raises ImbError."""
     from imb.runner import selection
 
     words = " ".join(kept.arguments)
@@ -336,7 +338,7 @@ def _asks_for_other(
 
 
 def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
-    """Adds a session to what the file had `before`. Raises ImbError, OSError."""
+    """Add a session to the file, whose content was `before`. Raises ImbError, OSError."""
     from msgspec.structs import replace
 
     from imb.health import checks, limits
@@ -346,7 +348,7 @@ def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
     if len(kept.sessions) >= limits.ENOUGH:
         say(f"{count_of(len(kept.sessions), 'session')} in {path}: enough; nothing measured")
         return
-    # A clock that was set back gives no age.
+    # If the clock was set back, the age is unknown.
     if kept.sessions and timedelta(0) <= (age := _time_between(kept.sessions[-1].at, start)) < SESSIONS_APART:
         say(
             f"the last session in {path} began {age.total_seconds() / 60:.0f} min ago; nothing measured, since sessions"
@@ -386,7 +388,8 @@ def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
 def _last(
     last: CheckResult | None, watched: Mapping[str, FigureState], verdict: str, why: str = ""
 ) -> CheckResult:
-    """The check that `--list` prints of the host: this one, but one without a verdict does not hide a suspect or bad one that is still open."""
+    """The check that `--list` prints for the host. It is this one, unless this one has no verdict and a
+    suspect or bad one is still open."""
     from imb.health.checks import CheckResult
 
     open_suspect = any(figure.suspect for figure in watched.values())
@@ -396,7 +399,7 @@ def _last(
 
 
 def _check(path: Path, kept: HealthFile | None, deadline: float) -> int:
-    """Measures and judges; the exit status with --strict. Raises ImbError, OSError."""
+    """Measure and judge. Returns the exit status with --strict. Raises ImbError, OSError."""
     from msgspec.structs import replace
 
     from imb.health import checks, limits
@@ -440,7 +443,8 @@ def _too_few(path: Path, sessions: int) -> ImbError:
 
 
 def _launch(path: Path, kept: HealthFile, check: HealthCheck, deadline: float) -> str:
-    """Launches until all figures are decided, or time is up; why it ended earlier. Raises ImbError, OSError."""
+    """Launch until all figures are decided or time is up. Returns why it ended early, or an empty text.
+    Raises ImbError, OSError."""
     from statistics import median
 
     from imb.health import checks
@@ -463,14 +467,14 @@ def _launch(path: Path, kept: HealthFile, check: HealthCheck, deadline: float) -
 
 
 def _refuse_other_host(path: Path, kept: HealthFile) -> None:
-    """Raises ChangedConditions where the sessions are of another host."""
+    """Raises ChangedConditions if the sessions belong to another host."""
     import socket
 
     _refuse_changed(path, {"host": (kept.host, socket.gethostname())})
 
 
 def _refuse_other_launch(path: Path, kept: HealthFile, launch: HealthLaunch) -> None:
-    """Raises ChangedConditions where the sessions are of another MPI, or of other settings of its transports."""
+    """Raises ChangedConditions if the sessions belong to another MPI or to other settings of its transports."""
     from imb.health import checks
 
     compared = {"MPI": (kept.library, launch.library)}
@@ -495,7 +499,7 @@ def _refuse_changed(path: Path, compared: Mapping[str, tuple[str | None, str | N
 def _print(
     kept: HealthFile, check: HealthCheck, verdict: Verdict, since: dict[str, str], reason: str
 ) -> None:
-    """The verdict on one line; of a healthy host also what the check can see."""
+    """Print the verdict on one line, and for a healthy host also what the check can detect."""
     from imb.health import limits
 
     sessions = kept.values()
@@ -531,7 +535,7 @@ def _medians(sessions: Sequence[Session]) -> str:
 
 
 def _sensitivity(kept: HealthFile) -> list[str]:
-    """What a check can see, and how often it is wrong."""
+    """Lines on what a check can detect, and how often it is wrong."""
     from imb.health import limits
 
     sessions = kept.values()

@@ -1,4 +1,4 @@
-"""What `imb health` keeps between checks."""
+"""The state that `imb health` keeps between checks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 import msgspec
 
-Session: TypeAlias = Mapping[str, Sequence[float]]  # seconds of its launches by figure
+Session: TypeAlias = Mapping[str, Sequence[float]]  # seconds of its launches, by figure
 
 
 class FigureState(msgspec.Struct, frozen=True):
-    """A figure between checks. `beyond`: values in a row beyond the limit, where a check ran out of time for more; `suspect`: when it
-    became suspect (ISO 8601)."""
+    """The state of a figure between checks. `beyond`: number of successive values beyond the limit when the
+    last check ran out of time; `suspect`: when the figure became suspect, ISO 8601, or None."""
 
     beyond: int = 0
     suspect: str | None = None

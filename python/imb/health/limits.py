@@ -1,12 +1,13 @@
-"""Whether a host is as fast as it was: a rule of order statistics, for any distribution. Numbers in, numbers out; a check has no time
-for NumPy. Pure.
+"""Whether a host is as fast as it was: a rule of order statistics, valid for any distribution. Numbers in,
+numbers out. Importing NumPy would take a check too long. Pure.
 
-A session and a check have up to LAUNCHES launches, each with a value (seconds) of every figure that is watched. The limit of a figure
-is the r-th largest of n values, one of each session. LAUNCHES values of a check that are all beyond it make a suspect. If these
-k = LAUNCHES values and the n are exchangeable, they are all among the r + k - 1 largest with probability
-C(r + k - 1, k) / C(n + k, k) (Nelson's precedence test, Technometrics 5, 1963). Launches of one check share the state of the
-machine, so false suspects are more frequent; a host is bad if a second check, APART or more later, finds the same figure
-beyond its limit, and none between them has found it within.
+A session and a check have up to LAUNCHES launches. Each has a value (seconds) of every watched figure. The
+limit of a figure is the r-th largest of n values, one per session. A figure is suspect if LAUNCHES values of
+a check are all beyond its limit. If these k = LAUNCHES values and the n are exchangeable, they are all among
+the r + k - 1 largest with probability C(r + k - 1, k) / C(n + k, k) (Nelson's precedence test, Technometrics
+5, 1963). Launches of one check share the state of the machine, so false suspects are more frequent. So a host
+is bad only if a second check, APART or more later, finds the same figure beyond its limit, and no check
+between them found it within.
 """
 
 from __future__ import annotations
@@ -23,21 +24,23 @@ import msgspec
 from imb.health.figure_state import FigureState, Session
 
 LAUNCHES = 4
-ONE_IN = 4500  # false suspects of a figure: at most one in so many checks
-ENOUGH = 50  # sessions: the limit is the fifth largest value
-APART = timedelta(minutes=5)  # of two checks that find a host bad
+ONE_IN = 4500  # a figure has at most one false suspect in this many checks
+ENOUGH = 50  # sessions; the limit is then the fifth largest value
+APART = timedelta(minutes=5)  # least time between two checks that find a host bad
 
 Values: TypeAlias = Mapping[str, float]  # seconds by figure
 Verdict: TypeAlias = Literal["healthy", "suspect", "bad", "inconclusive"]
 
 
 def false_alarms(sessions: int, rank: int, launches: int = LAUNCHES) -> float:
-    """The probability that all values of a check are beyond the `rank`-th largest of so many, one of each session."""
+    """The probability that all values of a check exceed the `rank`-th largest of `sessions` values, one per
+    session."""
     return comb(rank + launches - 1, launches) / comb(sessions + launches, launches)
 
 
 def rank_of_limit(sessions: int) -> int:
-    """The largest with at most one false alarm in ONE_IN checks; 0: so few sessions have none."""
+    """The largest rank with at most one false alarm in ONE_IN checks; 0 if there are too few sessions for
+    any."""
     return next(rank for rank in count() if false_alarms(sessions, rank + 1) > 1 / ONE_IN)
 
 
@@ -45,8 +48,9 @@ FEWEST = next(sessions for sessions in count(1) if rank_of_limit(sessions))
 
 
 def limits_of(sessions: Sequence[Session]) -> dict[str, float]:
-    """The limit of each figure. A session gives one value: the first session that of its first launch, the second one that of its second,
-    and so on in turn, so that no launch of a session has limits of its own."""
+    """The limit of each figure. Each session gives one value: the first session the value of its first
+    launch, the second of its second launch, and so on in turn, so that all launches of a session share the
+    same limits."""
     return _limits(list(enumerate(sessions)))
 
 
@@ -59,14 +63,15 @@ def _limits(numbered: Sequence[tuple[int, Session]]) -> dict[str, float]:
 
 
 class Sensitivity(NamedTuple):
-    """The slowdown of a figure (a share) that a check can find: the smallest that would have put every value so far beyond the limit."""
+    """The smallest slowdown of a figure, as a share, that would have put every value of all sessions beyond
+    the limit."""
 
     figure: str
     slowdown: float
 
 
 def sensitivity(sessions: Sequence[Session]) -> list[Sensitivity]:
-    """The sensitivity of each figure. A host that is so much slower is found by `found_share` of the checks."""
+    """The sensitivity of each figure. A share `found_share` of the checks finds a host with this slowdown."""
     limits = limits_of(sessions)
     return [
         Sensitivity(
@@ -78,13 +83,15 @@ def sensitivity(sessions: Sequence[Session]) -> list[Sensitivity]:
 
 
 def found_share(sessions: Sequence[Session]) -> float:
-    """The probability that none of the values of a check is less than the least of all sessions, if all are exchangeable."""
+    """The probability that no value of a check is below the smallest of all sessions, if all values are
+    exchangeable."""
     count_of_values = sum(len(next(iter(session.values()))) for session in sessions)
     return count_of_values / (count_of_values + LAUNCHES)
 
 
 def false_suspects(sessions: Sequence[Session]) -> int:
-    """How many sessions, as checks and in the order of their launches, are suspects by the limits of the others."""
+    """The number of sessions that would be suspects if judged as checks, in the order of their launches, by
+    the limits of the other sessions."""
     numbered = list(enumerate(sessions))
     return sum(
         any(
@@ -96,7 +103,7 @@ def false_suspects(sessions: Sequence[Session]) -> int:
 
 
 class HealthCheck:
-    """One check. `undecided` figures need another launch; `watched` is what the next check needs of them."""
+    """One check. `undecided`: figures that need another launch; `watched`: their state for the next check."""
 
     def __init__(self, limits: Values, watched: Mapping[str, FigureState]) -> None:
         self.limits = limits
@@ -110,7 +117,7 @@ class HealthCheck:
         return [figure for figure in self.undecided if values[figure] > self.limits[figure]]
 
     def add(self, values: Values) -> None:
-        """Adds the values of a launch."""
+        """Add the values of a launch."""
         for figure in tuple(self.undecided):
             before = self.watched[figure]
             self.values[figure].append(values[figure])
@@ -125,7 +132,8 @@ class HealthCheck:
             self.undecided.remove(figure)
 
     def verdict(self, now: str) -> tuple[Verdict, dict[str, str]]:
-        """The verdict, and of each suspect the time of the check that found it first; `now` for new ones. To be called once."""
+        """The verdict, and for each suspect the time of the check that found it first, or `now`. Call this
+        once."""
         since: dict[str, str] = {}
         for figure in self.suspects:
             since[figure] = min(self.watched[figure].suspect or now, now)  # the clock may have been set back
@@ -140,5 +148,5 @@ def _are_apart(first: str, then: str) -> bool:
 
 
 def slowdown_of(values: Iterable[float], sessions: Sequence[Session], figure: str) -> float:
-    """How much longer these values take than all sessions, as a share of medians."""
+    """How much longer these values take than the values of all sessions, as a share, by medians."""
     return median(values) / median(value for session in sessions for value in session[figure]) - 1

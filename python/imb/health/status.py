@@ -1,5 +1,8 @@
-"""Exit statuses of `imb health`. A scheduler drains a host whose health check does not exit with 0, so the status of an error is 0. With
---strict it is not 0, but never 1, which is the status of a bad host."""
+"""Exit statuses of `imb health`.
+
+A scheduler drains a host whose health check does not exit with 0, so an error exits with 0. With --strict an
+error does not exit with 0, but never with 1, which is the status of a bad host.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from collections.abc import Callable
 from imb.model.statuses import Status
 from imb.report.terminal import say
 
-BAD = 111  # a bad host, within imb: no error has this status; the process exits with 1 for it
+BAD = 111  # a bad host, inside imb: no error has this status; the process then exits with 1
 
 
 def main(words: list[str], run: Callable[[list[str]], int]) -> int:
-    """The exit status of the process. `run`: runs the command line and returns the status of other commands."""
+    """The exit status of the process. `run` executes the command line and returns its status."""
     try:
         status = run(words)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The one-way latency between two cores or two hosts (`imb latency`)."""
+"""One-way latency between two cores or two hosts (`imb latency`)."""
 
 from imb.registry import CommandEntry, Entries
 

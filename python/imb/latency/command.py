@@ -27,7 +27,7 @@ from imb.model.errors import ImbError
 from imb.store.store import Archive
 
 SECONDS = 2.0  # budget of a launch in passes
-REPETITIONS = 10000  # of a classic launch
+REPETITIONS = 10000  # repetitions of a classic launch
 LONGEST = 2**31 - 1  # bytes: a count of MPI is an int
 
 
@@ -124,7 +124,8 @@ def command(
 
 
 def _seconds(budget: float | None, timeout: float | None) -> float:
-    """The budget of a launch in passes. Raises ImbError where its time limit would end it before."""
+    """The budget of a launch in passes, in seconds. Raises ImbError if the time limit would end the launch
+    earlier."""
     if budget and timeout and budget >= timeout:
         raise ImbError(f"--launch-budget {budget:g} needs a --timeout above it, not {timeout:g}")
     return budget or (min(SECONDS, 0.75 * timeout) if timeout else SECONDS)

@@ -1,4 +1,4 @@
-"""`imb latency`: half of a round trip, the median over launches."""
+"""`imb latency`: half of a round trip, median over launches."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from imb.model.observations import Launch
     from imb.model.records import Result
 
-WIDE = 0.2  # half width of the interval, as a share; above it a warning is printed
+WIDE = 0.2  # relative half width of the interval above which a warning is printed
 
 
 class Latencies(NamedTuple):
-    """What launches measured. `rows`: of the length that was asked for; `failed`: why launches have none."""
+    """Results of the launches. `rows`: rows of the requested `length` in bytes; `failed`: why launches have
+    no result."""
 
     length: int
     rows: list[Result]
@@ -75,7 +76,7 @@ class LatencyExperiment(Experiment[NoSettings, Latencies]):
 
 
 def _warn(archive: Archive, rows: Sequence[Result], launches: Sequence[Launch]) -> None:
-    """Print a warning on standard error where the latency was disturbed, with the disturbances."""
+    """Print a warning on standard error if the latency was disturbed."""
     from imb.compare.dominant_state import launches_outside_dominant_state, sentences_of
     from imb.experiments.peers import comparable_launches
 
@@ -114,7 +115,8 @@ def _summary(rows: Sequence[Result]) -> str:
 
 
 def _half_width(rows: Sequence[Result]) -> float | None:
-    """Half of the 95 % interval as a share: over launches, or over the samples of a single launch; None: classic, or not known."""
+    """Half of the 95 % interval, relative: over launches, or over the samples of a single launch. None if
+    launches are classic or it is unknown."""
     from imb.stats.shift import level_of
 
     if any(row.passes is None for row in rows):

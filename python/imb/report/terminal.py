@@ -194,7 +194,7 @@ class Screen:
     """Lines and tables, with color if the terminal supports it. No text is interpreted as markup."""
 
     def __init__(self, *, err: bool = False, width: int | None = None) -> None:
-        """`width`: columns; None: those of the terminal, no limit in a file or pipe."""
+        """`width`: columns; by default those of the terminal, without a limit in a file or pipe."""
         from rich.console import Console
 
         stream = sys.stderr if err else sys.stdout

@@ -1,4 +1,4 @@
-"""Where the time of a launch goes before and after it measures (`imb startup`)."""
+"""Duration of the parts of a launch, before and after it measures (`imb startup`)."""
 
 from imb.registry import CommandEntry, Entries
 

@@ -1,4 +1,4 @@
-"""`imb startup`: where the time of a launch goes."""
+"""`imb startup`: duration of the parts of a launch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StartupSettings(msgspec.Struct, frozen=True):
-    """How the times are printed."""
+    """Output format of the times."""
 
     format: Literal["terminal", "json"] = "terminal"
 
@@ -47,14 +47,16 @@ class StartupExperiment(Experiment[StartupSettings, "list[Summary]"]):
 
 
 def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:
-    """The summary of the launches of each number of ranks."""
+    """One summary per number of ranks."""
     from imb.runner import session
     from imb.startup.times import Times, summary_of, times_of
 
     over = session.finished_launches(archive, plan)
     launches: dict[int, list[tuple[str | None, Times | None]]] = {}
     for item in plan.items:
-        ended = over.get(item.number)  # None: skipped, as an equal launch was refused or could not be started
+        ended = over.get(
+            item.number
+        )  # None if skipped because an equal launch was refused or could not be started
         run = archive.run(ended.run) if ended else None
         measured = ended is not None and ended.outcome == "measured"
         times = times_of(run.records().records, run.facts()) if run and measured else None
@@ -77,7 +79,7 @@ def _print(plan: Plan, summaries: Sequence[Summary], hosts: str) -> None:
     from imb.startup.times import largest_part
 
     summaries = [summary for summary in summaries if summary.launch or summary.first]
-    if not summaries:  # why, is printed to standard error
+    if not summaries:  # standard error has the reasons
         return
     several = plan.items[-1].turn > 1
     statistic = (

@@ -1,4 +1,4 @@
-"""The plan of `imb startup`: launches that measure next to nothing, on several numbers of ranks."""
+"""The plan of `imb startup`: launches that measure almost nothing, on several numbers of ranks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def plan_startup(
     timeout: float | None,
     labels: Sequence[str],
 ) -> Plan:
-    """The plan: each round has all numbers of ranks, so that drift of the machine does not look like an effect of them. Raises ImbError."""
+    """The plan. Each round has all numbers of ranks, so that drift of the machine does not look like an
+    effect of their number. Raises ImbError."""
     items = [(turn, cell, number) for turn in range(launches) for cell, number in enumerate(ranks)]
     return plan_of(
         [
@@ -56,7 +57,7 @@ def doubling_counts(most: int) -> list[int]:
 
 
 def offered_ranks(intent: Intent, environment: Mapping[str, str] | None = None) -> int:
-    """How many ranks fit on the hosts, the CPUs, the allocation or this machine."""
+    """The number of ranks that fit on the given hosts or CPUs, the allocation, or this machine."""
     each = intent.ppn or cores()
     if intent.hosts:
         return each * len(intent.hosts)

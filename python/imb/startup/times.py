@@ -1,4 +1,4 @@
-"""Where the time of a launch goes: from its records, and the times of day at which its launcher began and ended."""
+"""Durations of the parts of a launch, from its records and the times at which its launcher began and ended."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from imb.model.records import End, Record, Run
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds. `before_init`: from the start of the launcher to the last rank's call of MPI_Init; `init`: in MPI_Init, of the
-    slowest rank, `init_fastest`: of the fastest; `finalize_exit`: from before MPI_Finalize to the exit of the launcher; `suite`: the
-    rest, in which the suite measures its Barrier.
-    None: the clocks of launching host and ranks differ by more than that."""
+    """Seconds. `launch`: of the whole launcher; `before_init`: from its start until the last rank calls
+    MPI_Init; `init`, `init_fastest`: in MPI_Init, of the slowest and the fastest rank; `finalize_exit`: from
+    before MPI_Finalize until the launcher exits; `suite`: the rest, in which the suite measures its Barrier.
+    None if the clocks of launching host and ranks differ by more than the value."""
 
     launch: float
     before_init: float | None
@@ -33,7 +33,7 @@ PARTS = {
 
 
 def times_of(records: Iterable[Record], facts: Mapping[str, Any]) -> Times | None:
-    """None where a launch did not get so far, or is not of this suite."""
+    """The times of a launch, or None if it did not complete or was not a launch of this suite."""
     run: Run | None = None
     end: End | None = None
     for record in records:
@@ -71,14 +71,15 @@ class Spread(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Spread | None:
-        """None where no value is known."""
+        """The spread of the known values, or None if no value is known."""
         known = [value for value in values if value is not None]
         return cls(statistics.median(known), min(known), max(known)) if known else None
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The launches of one number of ranks. `first`: the first launch, which may have to read files from disk. `launch` and the
-    fields after it are over the later launches, or over the first if it is the only one. `failed` of `launches` have no times."""
+    """The launches of one number of ranks. `first`: the first launch, which may have to read files from disk.
+    `launch` and the fields after it cover the later launches, or the first if it is the only one. `failed`:
+    number of launches without times."""
 
     ranks: int
     launches: int
@@ -94,7 +95,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary_of(ranks: int, launches: Sequence[tuple[str | None, Times | None]]) -> Summary:
-    """`launches`: runs with their times, in their order; no run of a launch that was skipped."""
+    """The summary of these launches, in their order: run, or None if the launch was skipped, and times, or
+    None if it has none."""
     first = launches[0][1] if launches else None
     later = [times for _, times in launches[1:] if times] or ([first] if first else [])
     return Summary(
@@ -108,7 +110,7 @@ def summary_of(ranks: int, launches: Sequence[tuple[str | None, Times | None]]) 
 
 
 def largest_part(summary: Summary) -> tuple[str, float] | None:
-    """What takes most of a launch, and its share of it; None where not all parts are known."""
+    """The longest part of a launch, and its share of the launch, or None if a part is unknown."""
     parts = {name: getattr(summary, name) for name in PARTS}
     if summary.launch is None or None in parts.values():
         return None

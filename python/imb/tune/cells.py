@@ -1,4 +1,5 @@
-"""What `imb tune` chooses: algorithms of an MPI's collectives, the cells that they serve, and how a choice is switched on."""
+"""What `imb tune` chooses: algorithms of an MPI's collectives, the cells in which they apply, and settings
+that switch a choice on."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, order=True)
 class Algorithm:
-    """One way in which a library carries out a collective, by the library's own name. `number`: its id in the library's files
-    (Open MPI). `segment`: bytes of a segment, 0: none. `fanout`: of its tree, 0: the library's own."""
+    """An algorithm of a collective, by the library's own name. `number`: its id in the library's files (Open
+    MPI), or None; `segment`: bytes of a segment, 0 for none; `fanout`: fan-out of its tree, 0 for the
+    library's default."""
 
     name: str
     number: int | None = None
@@ -27,12 +29,13 @@ class Algorithm:
         return ", ".join(filter(None, parts))
 
 
-DEFAULT = Algorithm("default")  # the library's own choice
+DEFAULT = Algorithm("default")  # the choice of the library
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A collective (IMB's name) on a communicator of so many ranks at one message length (bytes, as IMB prints it)."""
+    """A collective (IMB's name) on a communicator of `ranks` ranks at one message size (bytes, as IMB prints
+    it)."""
 
     collective: str
     ranks: int
@@ -44,7 +47,8 @@ Choices: TypeAlias = Mapping[Cell, Algorithm]  # only cells that leave the defau
 
 @dataclass(frozen=True)
 class Switch:
-    """What a launch needs so that a file or a forced algorithm is in force. `arguments`: of the launcher."""
+    """Settings of a launch that put a file or a forced algorithm into effect. `arguments`: launcher
+    arguments."""
 
     environment: Mapping[str, str]
     arguments: tuple[str, ...] = ()

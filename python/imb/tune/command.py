@@ -267,7 +267,7 @@ def command(
 
 
 def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
-    """Continues a session, with a larger budget if one is given. Raises ImbError."""
+    """Continue a session, with a larger budget if one is given. Raises ImbError."""
     import msgspec
 
     from imb.experiments.session_loop import resume
@@ -318,7 +318,8 @@ def _seconds(text: str) -> float:
 
 
 def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
-    """The collectives in IMB's spelling; all if none is named. Raises ImbError for one that a file cannot decide."""
+    """The collectives in IMB's spelling, or all if none is named. Raises ImbError for one that a file cannot
+    decide."""
     from difflib import get_close_matches
 
     from imb.model.catalog import suite_benchmarks
@@ -341,7 +342,7 @@ def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
 
 
 def _refuse_used(output: Path) -> None:
-    """Raises ImbError for a folder that has files."""
+    """Raises ImbError if the folder has files."""
     try:
         has_files = output.exists() and any(output.iterdir())
     except OSError as error:
@@ -351,7 +352,7 @@ def _refuse_used(output: Path) -> None:
 
 
 def _planned(settings: TuneSettings, tuner: Tuner) -> list[str]:
-    """A line for each stage, and the shortest and longest duration of all."""
+    """One line per stage, and the shortest and longest total duration."""
     from imb.runner import passes
     from imb.tune import planning
     from imb.tune.search import FIRST, LOOKS, MOST

@@ -1,7 +1,8 @@
-"""What `imb tune` launches next: reference, screening, rounds of the search, looks of the proof, the final file.
+"""What `imb tune` launches next: reference, screening, rounds of the search, looks of the proof, the final
+file.
 
-All decisions follow from the plan and from the records of its launches. So a session that was interrupted continues where it was: the stages
-are repeated, and launches that are over are read instead of launched.
+All decisions follow from the plan and the records of its launches. So an interrupted session continues where
+it stopped: the stages run again, and completed launches are read instead of launched.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ from imb.tune.tuner import Executed, Tuner, proof, tuner_of
 if TYPE_CHECKING:
     from imb.stats.arrays import Values
 
-SEARCH_SHARE = 0.4  # of the budget, after which a search ends that has its first rounds
-FIRST_SHARE = 0.7  # the same for a search without them
-CORRECTED = 3  # times that a file is written again without the cells in which it does not act
-_LONGEST = 32.0  # times the usual duration of a launch
-_AT_ONCE = 6  # candidates whose launches are interleaved with one of the default
+SEARCH_SHARE = 0.4  # share of the budget after which a search ends, if it has its first rounds
+FIRST_SHARE = 0.7  # share of the budget after which a search ends without its first rounds
+CORRECTED = 3  # attempts to write a file without the cells in which it does not act
+_LONGEST = 32.0  # largest factor by which a launch is lengthened
+_AT_ONCE = 6  # candidates whose launches are interleaved with one launch of the default
 
 _REVERTED = {
     "below the margin": "gain below the margin",
@@ -62,7 +63,7 @@ _REVERTED = {
 
 Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
 _T = TypeVar("_T")
-# Yields launches, receives their figures, returns a _T.
+# A generator that yields launches, receives their figures, and returns a _T.
 Stage: TypeAlias = Generator[list[PlannedLaunch], list[Figures], _T]
 
 
@@ -83,21 +84,22 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         self.result = TuneResult()
         self.finished = False
         self._spent = 0.0
-        self._pair_seconds = 0.0  # of launches of the usual duration
-        self._acting_seconds = 0.0  # of the launches that show whether a file acts
-        self._spent_before = 0.0  # when the present proof began
-        self._proofs_left = 1  # numbers of ranks to be proven, which share what is left of the budget
-        self._unwatchable = ""  # why no more launches are watched
+        self._pair_seconds = 0.0  # seconds of a pair of launches of the usual duration
+        self._acting_seconds = 0.0  # seconds of the launches that show whether a file acts
+        self._spent_before = 0.0  # seconds spent when the present proof began
+        self._proofs_left = 1  # numbers of ranks still to be proven; they share the rest of the budget
+        self._unwatchable = ""  # why further launches are not watched, or empty
         self._longer: dict[Group, float] = {}
-        self._lengths: dict[Group, list[int]] = {}  # of a file that is verified
-        self._over = 0  # launches whose figures the stages have received
-        self._failures: dict[Group, str] = {}  # why launches of a group failed, the last reason
-        self._undecided: dict[Cell, str] = {}  # cells that failed launches leave without a choice, and why
+        self._lengths: dict[Group, list[int]] = {}  # message sizes of a file that is verified
+        self._over = 0  # number of launches whose figures the stages have received
+        self._failures: dict[Group, str] = {}  # last reason why launches of a group failed
+        self._undecided: dict[Cell, str] = {}  # cells without a choice because launches failed, and why
         self._steps = self._all()
         self._next_launches: list[PlannedLaunch] | None = next(self._steps, None)
 
     def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
-        """The plan with the launches of the next stage, where there is one and all launches are over."""
+        """The plan with the launches of the next stage, or without change while launches are outstanding or
+        if no stage follows."""
         if turn is not None or len(over) < len(plan.items):
             return Next()
         ended = {launch.number: launch for launch in over}
@@ -132,7 +134,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         return print_result(self.archive, result, executed.plan, self.settings)
 
     def _refuse_others(self, plan: Plan, launches: Sequence[PlannedLaunch]) -> None:
-        """Raises ImbError where the plan has other launches than these stages would plan."""
+        """Raises ImbError if the plan has other launches than these stages would plan."""
         for item, launch in zip(plan.items[self._over :], launches, strict=False):
             planned = item.arguments, item.ranks, item.turn, plan.variants[item.variant].name
             if planned != (launch.arguments, launch.ranks, launch.turn, launch.name):
@@ -144,7 +146,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         say(f"imb: {duration_text(self._spent)} of {duration_text(self._budget)}: {line}", err=True)
 
     def _lengthen(self, groups: Iterable[Group], results: Iterable[Figures]) -> None:
-        """Makes later launches of these groups longer, if some rows had no sample."""
+        """Make later launches of these groups longer if some rows had no sample."""
         if any(figures.short for figures in results):
             for group in groups:
                 self._longer[group] = min(2 * self._longer.get(group, 1.0), _LONGEST)
@@ -224,7 +226,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
     def _reference(
         self, groups: Sequence[Group]
     ) -> Stage[tuple[dict[Group, list[Cell]], Executed, dict[Group, float]]]:
-        """The library's own choice with -check: lengths, what it executes, how long it takes."""
+        """Launch the library's default with -check. Returns the cells of each group, what ranks executed, and
+        the duration of each group's launch in seconds."""
         launches = {}
         for group in groups:
             arguments = self._checking(group)
@@ -258,7 +261,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         candidates: Mapping[Group, list[Algorithm]],
         durations: Mapping[Group, float],
     ) -> Stage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
-        """Every candidate once, with -check, through a file of the final form."""
+        """Launch every candidate once, with -check, through a file of the final form. Returns which
+        candidates are usable in each cell, and what ranks executed."""
         launches: dict[str, PlannedLaunch] = {}
         tried = []
         alive: dict[tuple[Cell, Algorithm], bool] = {}
@@ -273,7 +277,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     if (why := limits.get(cell) or self.tuner.excluded(cell, algorithm))
                 }
                 known = {cell: why for cell, why in excluded.items() if cell not in limits}
-                # That a message is shorter than a segment is no news.
+                # Do not report messages that are shorter than a segment.
                 reasons[group, algorithm] = known if len(excluded) == len(group_cells) else {}
                 usable = [cell for cell in group_cells if cell not in excluded]
                 if not usable:
@@ -322,7 +326,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         candidates: Mapping[Group, list[Algorithm]],
         alive: Mapping[tuple[Cell, Algorithm], bool],
     ) -> Stage[None]:
-        """Where all candidates of a group failed, the library's own choice once more: if that fails too, the candidates are not to blame."""
+        """If all candidates of a group failed, launch the default again. If that also fails, the candidates
+        are not the cause."""
         suspects = [
             group
             for group, group_cells in cells.items()
@@ -345,7 +350,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         candidates: Mapping[Group, list[Algorithm]],
         alive: Mapping[tuple[Cell, Algorithm], bool],
     ) -> Stage[tuple[dict[Cell, Algorithm], dict[Cell, float]]]:
-        """Rounds of all groups that are not settled, in random order."""
+        """Launch rounds of all groups that are not settled, in random order. Returns the proposed algorithms
+        and the estimated speedups."""
         races: dict[Group, tuple[list[Algorithm], Search]] = {}
         for group, group_cells in cells.items():
             usable = [
@@ -432,7 +438,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
     def _round(
         self, group: Group, cells: Sequence[Cell], algorithms: Sequence[Algorithm], race: Search, turn: int
     ) -> list[PlannedLaunch]:
-        """One launch in which candidates alternate, or several that are interleaved."""
+        """One launch in which candidates alternate, or several interleaved launches."""
         places, candidates = race.needed()
         lengths = [cells[index].bytes for index in places]
         needed = [algorithms[index] for index in candidates if index]
@@ -444,7 +450,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     **{algorithm: dict(values or {}) for algorithm, values in variables.items()},
                 }
             )
-            # Files of the same content are one: launches that are alike have the same command.
+            # Equal content gives one file, so that equal launches have the same command.
             name = hashlib.sha256(text.encode()).hexdigest()[:12]
             path = self.folder / f"alternate-{group.collective}-{group.ranks}-{name}.txt"
             if not path.exists():
@@ -486,8 +492,9 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
     def _logs(
         self, cells: Sequence[Cell], algorithms: Sequence[Algorithm], figures: Sequence[Figures]
     ) -> Values:
-        """Logarithms of seconds, shape (cells, candidates). Those of interleaved launches are relative to the default of their batch, without
-        what the launches differ by in rows that no file changes."""
+        """Logarithms of seconds, shape (cells, candidates), NaN if not measured. For interleaved launches
+        they are relative to the default of their batch, and corrected by the difference of the launches in
+        rows that no file changes."""
         logs = np.full((len(cells), len(algorithms)), np.nan)
         if len(figures) == 1:
             for cell_index, cell in enumerate(cells):
@@ -529,7 +536,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
 
     @staticmethod
     def _launched_algorithms(figures: Sequence[Figures], algorithms: Sequence[Algorithm]) -> list[int]:
-        """The index of the algorithm of each launch, by the names of their variants."""
+        """The index of each launch's algorithm, from the names of their variants."""
         places = {f"search-{planning.label_of(algorithm)}": at for at, algorithm in enumerate(algorithms)}
         return [places[launched.name] for launched in figures]
 
@@ -541,7 +548,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         forced: Forced,
         families: int,
     ) -> Stage[dict[Cell, Algorithm]]:
-        """Pairs of launches on one number of ranks; the choices that are confirmed."""
+        """Launch pairs on one number of ranks. Returns the choices that are confirmed."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         ranks = all_cells[0].ranks if all_cells else 0
         verify = bool(self.settings.verify)
@@ -614,13 +621,13 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
 
     def _seconds_of_pair(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> float:
         pair_seconds = self._pair_seconds * self._longer_of(cells)
-        if not judge.launched:  # the pairs before may have had fewer ranks
+        if not judge.launched:  # earlier pairs may have had fewer ranks
             _, seconds = self._arguments_of_pair(cells)
             pair_seconds = max(pair_seconds, seconds + 2 * planning.START)
         return pair_seconds
 
     def _affordable(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:
-        """Pairs to be launched next within the budget; 0: none."""
+        """The number of pairs to launch next within the budget, 0 for none."""
         share = (self._budget - self._spent_before) / self._proofs_left
         remaining = share - (self._spent - self._spent_before)
         pair_seconds = self._seconds_of_pair(cells, judge)
@@ -640,7 +647,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
     def _pairs(
         self, cells: Mapping[Group, list[Cell]], ranks: int, file: Switch, judge: Proof, pairs: int
     ) -> Stage[list[tuple[Figures, Figures]]]:
-        """Launches so many more pairs, with the file and without, each pair in random order."""
+        """Launch `pairs` more pairs, with the file and without, each pair in random order. Returns the
+        figures of each pair: without, with."""
         longer, confirmation = self._longer_of(cells), judge.confirmation
         arguments, _ = self._arguments_of_pair(cells)
         self._report(
@@ -673,7 +681,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
     def _gains(
         all_cells: Sequence[Cell], pairs: Sequence[tuple[Figures, Figures]]
     ) -> tuple[Values, Values, Values]:
-        """Logarithms of the speedup by pair and cell, probes of both launches, and the gain of the rows that no file changes."""
+        """Logarithms of the speedup, shape (pairs, cells); probes of both launches in seconds, shape (pairs,
+        2); and the mean logarithm of the speedup of rows that no file changes, shape (pairs,)."""
         gains = np.full((len(pairs), len(all_cells)), np.nan)
         for pair_index, (none, file) in enumerate(pairs):
             for cell_index, cell in enumerate(all_cells):
@@ -687,15 +696,16 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
 
     @property
     def _budget(self) -> float:
-        """Seconds of all launches. What was decided before it was raised stays decided."""
+        """Seconds for all launches. Decisions that were made before the budget was raised are kept."""
         raised = [seconds for over, seconds in self.settings.raised if over <= self._over]
         return raised[-1] if raised else self.settings.budget
 
     def _too_long(self, when: str, needed: str = "", ranks: int = 0) -> str:
-        """Why a session stops undecided, and what to do. `ranks`: of a proof, which has a share of the time if there are several numbers of ranks."""
+        """Why a session stops undecided, and what to do. `ranks`: the ranks of a proof, which has only a
+        share of the time if there are several numbers of ranks; 0 for other stages."""
         budget, spent = duration_text(self._budget), duration_text(self._spent)
         if ranks and len(self.settings.ranks) > 1:
-            # Launches of other ranks may follow, which a session that goes on would have to repeat.
+            # Launches of other ranks may follow; a continued session would have to repeat them.
             share = f"its share of the budget of {budget} ends {when}: {spent} are spent in all{needed}"
             return f"{share}; give --np {ranks} and the whole budget to a new session"
         more = math.ceil(2 * self._budget / 60)
@@ -717,8 +727,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
     def _keep(
         self, all_cells: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof, failure: str
     ) -> None:
-        """Writes into the report what was decided for each cell. `failure`: why launches failed; a cell with fewer pairs than those of the first
-        look is not decided then."""
+        """Record the decision on each cell in the result. `failure`: why launches failed, or empty; a cell
+        with fewer pairs than the first look needs is then undecided."""
         reverted = dict(judge.reverted)
         for at, cell in enumerate(all_cells):
             place = next(index for index, entry in enumerate(self.result.cells) if entry.cell == cell)
@@ -746,8 +756,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         forced: Forced,
         name: str,
     ) -> Stage[Switch | None]:
-        """A file of these choices that acts where it should; of cells where it does not, the choice is taken out. None if there is no
-        such file."""
+        """A file of these choices that acts where it should. If it does not act in a cell, the choice is
+        removed from `choices`. None if there is no such file."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         for attempt in range(CORRECTED):
             if not choices:
@@ -768,7 +778,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 for collective in self.tuner.interacts(cell.collective, choice)
             }
             bad = [cell for cell in choices if cell in wrong]
-            if not bad:  # cells that should not change do
+            if not bad:  # cells change that should not
                 bad = [
                     cell for cell, choice in choices.items() if self.tuner.interacts(cell.collective, choice)
                 ]
@@ -797,7 +807,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         file: Switch,
         label: str,
     ) -> Stage[tuple[Mapping[Cell, str], str]]:
-        """Launches with the file and -check: cells in which it does not act, and what is wrong with it as a whole."""
+        """Launch with the file and -check. Returns the cells in which the file does not act as it should,
+        with what ranks execute, and what is wrong with the file as a whole or an empty text."""
         before = self._spent
         launches = {
             f"{label}-{group.collective}-{group.ranks}": PlannedLaunch(
@@ -844,7 +855,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         without: Executed,
         forced: Forced,
     ) -> Stage[None]:
-        """Writes the file of all numbers of ranks into the folder of --output."""
+        """Write the file for all numbers of ranks into the folder of --output."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         tried = self._write_files(final, all_cells, "final")
         wrong, why = yield from self._acts(cells, final, without, forced, tried, "final")
@@ -867,7 +878,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         self.result.switch = switch
 
     def _confirmed(self, folder: Path) -> None:
-        """Records which MPI the files are proven with now."""
+        """Record the MPI with which the files are now proven."""
         if not self.result.confirmed():
             return
         try:
@@ -907,8 +918,8 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             raise self.archive.refusal(error) from error
 
     def _watched(self, launches: Mapping[str, PlannedLaunch]) -> Stage[list[Figures]]:
-        """Launches by name whose ranks report what they execute. Those that fail are launched again without that; where one succeeds then,
-        no more launches are watched."""
+        """Run launches, by name, whose ranks report what they execute. Launches that fail are repeated
+        without the report. If one then succeeds, no further launches are watched."""
         switches = {name: self._watch(name) for name in launches}
         results = yield [
             launch._replace(switch=merge_switches(switches[name], launch.switch))
@@ -943,7 +954,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         return watch.switch or Switch({})
 
     def _unread(self, switch: Switch, figures: Figures) -> str:
-        # The library reports what it reads only while it is watched.
+        # The library reports which files it reads only while it is watched.
         file = "" if self._unwatchable else self.tuner.unread(switch, figures.output + figures.errors)
         return f"the library did not read {file}" if file else ""
 
@@ -959,13 +970,13 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
 
 
 def _failure_of(figures: Figures) -> str:
-    """Why a launch failed, with the launcher's message."""
+    """Why a launch failed, with the message of the launcher."""
     message, why = reason(figures.errors.encode()), figures.why.removeprefix("failed with ")
     return f"{why}: {message}" if message else why
 
 
 def merge_switches(*switches: Switch) -> Switch:
-    """All of them in one; where several set a variable, the last one wins."""
+    """All switches in one. If several set a variable, the last one wins."""
     environment: dict[str, str] = {}
     for switch in switches:
         environment |= switch.environment

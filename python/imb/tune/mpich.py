@@ -1,8 +1,8 @@
-"""MPICH: the algorithms that its variables name, and its selection trees, which are read from the library, changed in some cells, and
-written as JSON.
+"""MPICH: the algorithms that its variables name, and its selection trees.
 
-Sources: `mpivars`; the trees, plain JSON in the library; what the library does (tests/companion/tune/test_tuning_files.py has a test of each
-fact).
+The trees are read from the library, changed in some cells, and written as JSON. Sources: `mpivars`; the
+trees, plain JSON in the library; the behavior of the library (tests/companion/tune/test_tuning_files.py tests
+each fact).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from imb.tune.watch_library import (
     symbols,
 )
 
-_Tree: TypeAlias = dict[str, Any]  # its values are trees again, which mypy cannot express here
+_Tree: TypeAlias = dict[str, Any]  # the values are again trees, which mypy cannot express here
 
 GENERIC, COMPOSITIONS = (
     "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
@@ -47,19 +47,20 @@ GENERIC, COMPOSITIONS = (
 )
 _FILE, _COMPOSITION_FILE = "mpich-algorithms.json", "mpich-compositions.json"
 _NEEDED = "imb tune has been tried with MPICH 5.0"
-_MOST_BYTES = 2**31 - 1  # lengths of trees are read by atoi
+_MOST_BYTES = 2**31 - 1  # the library reads message sizes in trees by atoi
 
 
 class _Collective(NamedTuple):
-    """`length`: the operator of trees that has its length, which counts the messages of `all` ranks or of one. `reduces`: what a leaf is
-    guarded with, since a tree does not check whether an algorithm can serve an operation."""
+    """How trees treat a collective. `length`: the name of its size condition, which counts the bytes of `all`
+    ranks or of one rank. `reduces`: conditions that guard a leaf, because a tree does not check whether an
+    algorithm supports an operation."""
 
     length: str
     all: bool = False
     reduces: tuple[str, ...] = ()
 
     def counted(self, length: int, ranks: int) -> int:
-        """The length that a tree compares, of a message of this length."""
+        """The size in bytes that a tree compares, for a message of `length` bytes."""
         return length * (ranks if self.all else 1)
 
 
@@ -75,7 +76,7 @@ _COLLECTIVES = {
     "Reduce_scatter_block": _Collective("total_msg_size", reduces=(_COMMUTATIVE,)),
 }
 _OPPOSITES = {_COMMUTATIVE: "is_commutative=no", _BUILT_IN: "is_op_built_in=no", _ENOUGH: "count<pow2"}
-# Those that a tree must not name: wrong data, or a library that is not there.
+# Algorithms that a tree must not name, and why.
 _NEVER = {
     "smp": "MPICH uses it for parts of a communicator alone",
     "ccl": "it needs a library for GPUs",
@@ -92,7 +93,7 @@ _MANY_ELEMENTS = {
     ("Allreduce", "k_reduce_scatter_allgather"),
     ("Reduce", "reduce_scatter_gather"),
 }
-# The parameters of a leaf, and the variables that have their values (after MPIR_CVAR_ and the collective) with the same algorithm.
+# The parameters of a leaf, and the variables with their values (without MPIR_CVAR_ and the collective) for the same algorithm.
 PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("Allreduce", "recursive_multiplying"): {"k": "RECURSIVE_MULTIPLYING_KVAL"},
     ("Allreduce", "tree"): {
@@ -149,7 +150,8 @@ class MpichTuner(Tuner):
 
     @cached_property
     def _trees(self) -> dict[str, _Tree]:
-        """The trees of the library: `algorithm` for any communicator, `composition` for one that spans or fills nodes."""
+        """The trees of the library: `algorithm` for any communicator, `composition` for one that spans nodes
+        or fills one."""
         trees: dict[str, _Tree] = {}
         for mark in re.finditer(rb'\{"collective=', self._library):
             end = self._library.find(b"\0", mark.start())
@@ -161,7 +163,7 @@ class MpichTuner(Tuner):
             kind = "composition" if all(leaf.startswith("composition=") for leaf in leaves) else "algorithm"
             if not any(
                 "POSIX" in leaf for leaf in leaves
-            ):  # of algorithms in shared memory, which compositions choose
+            ):  # skip trees of algorithms in shared memory, which compositions choose
                 trees[kind] = tree
         if set(trees) != {"algorithm", "composition"}:
             raise ImbError(f"{self.mpi.version}: its library has no selection trees as JSON; {_NEEDED}")
@@ -169,7 +171,7 @@ class MpichTuner(Tuner):
 
     @cached_property
     def _variables(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Values and descriptions of its MPI_T variables."""
+        """Values and descriptions of the library's MPI_T variables."""
         text = self.mpi.ask("mpivars") or ""
         pattern = r"(?ms)^\t(MPIR_CVAR_\w+) *=([^\t\n]*)\tSCOPE_\w+\t[^\t]*\t\w+\t\w+\t(.*?)(?=^\t|\Z)"
         rows = re.findall(pattern, text)
@@ -193,7 +195,8 @@ class MpichTuner(Tuner):
         return known
 
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
-        """The algorithms in the description of the variable, numbered in its order, that a tree can name."""
+        """The algorithms that the variable's description lists and a tree can name, numbered in the order of
+        the description."""
         description = self._variables[1].get(_variable(collective, "INTRA_ALGORITHM"), "")
         names = re.findall(r"(?m)^(\w+) +- ", description)
         usable = [
@@ -209,7 +212,8 @@ class MpichTuner(Tuner):
         return f"MPIR_{collective}_allcomm_nb" if name == "nb" else f"MPIR_{collective}_intra_{name}"
 
     def _parameters(self, collective: str, name: str) -> dict[str, str] | None:
-        """The parameters of a leaf with the values of their variables; None: the library lacks one of these."""
+        """The parameters of a leaf with the values of their variables, or None if the library lacks one of
+        the variables."""
         values = self._variables[0]
         variables = PARAMETERS.get((collective, name), {})
         parameters = {
@@ -251,7 +255,8 @@ class MpichTuner(Tuner):
     # --- Switches ---
 
     def _settings(self, collective: str) -> dict[str, str]:
-        """Variables with which the chosen algorithm serves whole communicators: else the device's own come first."""
+        """Variables with which the chosen algorithm serves whole communicators. Without them, algorithms of
+        the device take precedence."""
         return {_variable(collective, "DEVICE_COLLECTIVE"): "0"}
 
     def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
@@ -300,8 +305,9 @@ class MpichTuner(Tuner):
         return self._switch(folder)
 
     def _network_composition(self, collective: str) -> _Tree:
-        """The composition that passes a whole communicator to the tree of algorithms, where others come first: the one that the library
-        uses on communicators without hierarchy. Empty: it always uses that."""
+        """The composition that passes a whole communicator to the tree of algorithms if other compositions
+        take precedence: the one that the library uses on communicators without hierarchy. Empty if the
+        library always uses it. Raises ImbError if the tree is unknown."""
         tree = self._trees["composition"].get(f"collective={collective.lower()}", {})
         leaves = set(_leaves(tree))
         if len(leaves) < 2:
@@ -353,7 +359,7 @@ class MpichTuner(Tuner):
         except NoWatch as error:
             return Watch(None, reason=str(error))
         folder.mkdir(parents=True, exist_ok=True)
-        # Messages in shared memory are not seen: all pass UCX.
+        # Messages in shared memory cannot be counted, so all are sent through UCX.
         environment = {
             "LD_PRELOAD": str(library),
             FOLDER: str(folder.absolute()),
@@ -401,13 +407,13 @@ def _changed(
     chosen_ranges: Mapping[tuple[str, int], Sequence[tuple[int, int, Algorithm]]],
     leaf: Callable[[str, Algorithm], _Tree],
 ) -> _Tree:
-    """The tree with leaves for these ranges of lengths; other lengths reach the same leaves as before."""
+    """The tree with leaves for these ranges of message sizes. Other sizes reach the same leaves as before."""
     changed = dict(tree)
     for collective in dict.fromkeys(name for name, _ in chosen_ranges):
         key = f"collective={collective.lower()}"
         before = tree[key]["comm_type=intra"]
         sizes: _Tree = {}
-        # A tree has no "=", so smaller sizes are decided first. "comm_size<" is not used: in places the library reads it as "<=".
+        # A tree has no "=", so smaller sizes are decided first. Avoid "comm_size<": the library sometimes reads it as "<=".
         covered = 1
         for (name, ranks), runs in sorted(chosen_ranges.items()):
             if name == collective:
@@ -433,7 +439,7 @@ def _lengths(
         return leaf(collective, runs[0][2])
     lengths: _Tree = {}
     for low, high, algorithm in runs:
-        # Equal keys: the range begins where the last one ends.
+        # The key exists if the range begins where the last one ends.
         lengths.setdefault(f"{traits.length}<={traits.counted(low, ranks) - 1}", before)
         lengths[f"{traits.length}<={traits.counted(high, ranks)}"] = leaf(collective, algorithm)
     lengths[f"{traits.length}=any"] = before
@@ -441,7 +447,7 @@ def _lengths(
 
 
 def _guarded(collective: str, lengths: _Tree, before: _Tree) -> _Tree:
-    """Excludes operations that an algorithm may not support, since a tree does not check that."""
+    """Exclude operations that an algorithm may not support, because a tree does not check that."""
     guarded = lengths
     for condition in reversed(_COLLECTIVES[collective].reduces):
         guarded = {_OPPOSITES[condition]: before, condition: guarded}
@@ -456,7 +462,7 @@ def _text(tree: _Tree, comments: Sequence[str]) -> str:
 
 
 def _decided(tree: _Tree, cell: Cell) -> str:
-    """The leaf that the tree chooses in a cell, for a sum of numbers on one node."""
+    """The leaf that the tree chooses for a cell, for a sum of numbers on one node."""
     traits = _COLLECTIVES[cell.collective]
     facts = {"comm_size": cell.ranks, traits.length: traits.counted(cell.bytes, cell.ranks)}
     truths = {

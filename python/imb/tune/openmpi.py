@@ -1,6 +1,8 @@
-"""Open MPI: the algorithms of its component `tuned`, its rule files, and HAN's, which decides where `tuned` is used on several hosts.
+"""Open MPI: the algorithms of its component `tuned`, the rule files of `tuned`, and the file of HAN, which
+decides whether `tuned` is used on several hosts.
 
-Sources: `ompi_info`; the documentation of `tuned`; what the library does (tests/companion/tune/test_tuning_files.py has a test of each fact).
+Sources: `ompi_info`; the documentation of `tuned`; the behavior of the library
+(tests/companion/tune/test_tuning_files.py tests each fact).
 """
 
 from __future__ import annotations
@@ -29,15 +31,17 @@ TUNED, HAN = "coll_tuned", "coll_han"
 
 
 class _Collective(NamedTuple):
-    """`number`: its id in files. `lookup`: what a rule's length counts: the message as IMB prints it, or that of all ranks."""
+    """How rule files treat a collective. `number`: its id; `lookup`: whether a rule's size counts the
+    "message" as IMB prints it, or the "total" of all ranks; `chain`: the variable that the fan-out of a file
+    replaces."""
 
     number: int
     name: str
     lookup: str = "message"
-    chain: str = "tree"  # of its variables, that which a file's fan-out replaces
+    chain: str = "tree"
 
     def counted(self, length: int, ranks: int) -> int:
-        """The length that a rule counts, of a message of this length."""
+        """The size in bytes that a rule compares, for a message of `length` bytes."""
         return length * (ranks if self.lookup == "total" else 1)
 
 
@@ -51,7 +55,7 @@ _COLLECTIVES = {
     "Reduce_scatter": _Collective(12, "reduce_scatter", chain="chain"),
     "Reduce_scatter_block": _Collective(13, "reduce_scatter_block", chain="chain"),
 }
-# Number, name, and why a file cannot decide them by length.
+# Number, name, and why a file cannot decide the collective by message size.
 _OTHERS = {
     "Allgatherv": (
         1,
@@ -73,22 +77,22 @@ _OTHERS = {
     ),
 }
 _BY_HAN = ("Allgather", "Allreduce", "Barrier", "Bcast", "Reduce")
-# Collectives that algorithms call on the whole communicator, so that the rules of these apply.
+# Collectives that an algorithm calls on the whole communicator, so that their rules apply.
 _CALLS = {
     ("Allreduce", "nonoverlapping"): ("Bcast", "Reduce"),
     ("Allgather", "linear"): ("Bcast", "Gather"),
     ("Reduce_scatter", "non-overlapping"): ("Reduce", "Scatterv"),
     ("Reduce_scatter_block", "basic_linear"): ("Reduce", "Scatter"),
 }
-# Segments that are tried. Without one, these algorithms have no pipeline.
+# Segment sizes that are tried. Without segments, these algorithms have no pipeline.
 _SEGMENTS = {
     **{("Bcast", name): (8192, 65536) for name in ("chain", "pipeline", "split_binary_tree", "binary_tree")},
     **{("Reduce", name): (8192, 65536) for name in ("chain", "pipeline", "binary")},
     ("Allreduce", "segmented_ring"): (65536, 1048576),
 }
-# A file's fan-out of 0 makes a chain a pipeline, with a warning; the variable's default is 4.
+# A fan-out of 0 in a file turns a chain into a pipeline, with a warning; the default of the variable is 4.
 _FANOUTS = {("Bcast", "chain"): 4, ("Reduce", "chain"): 4}
-# Names of functions that differ from those of their algorithms.
+# Names of functions that differ from the names of their algorithms.
 _FUNCTIONS = {
     "linear": ("linear", "basic_linear"),
     "rabenseifner": ("redscat_allgather", "redscat_gather"),
@@ -109,7 +113,7 @@ _FILE, _HAN_FILE = "openmpi-tuned.conf", "openmpi-han.conf"
 
 
 class OpenMpiTuner(Tuner):
-    """On several hosts, HAN may come before `tuned`."""
+    """On several hosts, HAN may take precedence over `tuned`."""
 
     tried = "Open MPI 4 and 5"
     last_major = 5
@@ -120,7 +124,7 @@ class OpenMpiTuner(Tuner):
 
     @cached_property
     def _parameters(self) -> dict[str, dict[str, str]]:
-        """Facts about each parameter of tuned and HAN: value, source, status."""
+        """Value, source, status and other facts about each parameter of `tuned` and HAN."""
         parameters: dict[str, dict[str, str]] = {}
         for component in ("tuned", "han"):
             text = self.mpi.ask("ompi_info", "--param", "coll", component, "--level", "9", "--parsable") or ""
@@ -138,7 +142,7 @@ class OpenMpiTuner(Tuner):
         return parameters
 
     def _refuse_settings(self, parameters: Mapping[str, Mapping[str, str]]) -> None:
-        """Raises ImbError where a user has set a variable: it takes precedence over the rules of a file."""
+        """Raises ImbError if the user has set a variable that takes precedence over the rules of a file."""
         for name, facts in parameters.items():
             is_rule = re.search(r"_algorithm|_dynamic|_use_|_priority$|_module$", name)
             if is_rule and facts.get("source", "default") != "default":
@@ -173,7 +177,7 @@ class OpenMpiTuner(Tuner):
             return _OTHERS[cell.collective][2]
         if cell.collective not in _COLLECTIVES:
             return f"{cell.collective} has no rules"
-        # A rule for 0 bytes would also serve Allgather and Alltoall in place, at any length: MPI ignores their counts.
+        # A rule for 0 bytes would also apply to Allgather and Alltoall in place, at any size: MPI ignores their counts.
         return shared_limits(cell)
 
     def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
@@ -212,7 +216,7 @@ class OpenMpiTuner(Tuner):
         settings = {
             name: value for (name, value), is_used in zip(values.items(), numbers, strict=True) if is_used
         }
-        # Without HAN the whole communicator is left to tuned.
+        # Without HAN, tuned serves the whole communicator.
         return {**settings, **({f"{HAN}_priority": "0"} if self._han_decides(collective) else {})}
 
     def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
@@ -311,7 +315,7 @@ class OpenMpiTuner(Tuner):
         return Watch(switch, "functions of coll/base and HAN, counted by a preloaded library")
 
     def executed(self, folder: Path) -> Executed:
-        # The first call on a communicator creates those of HAN.
+        # The first call on a communicator creates HAN's communicators.
         return executed_algorithms(folder, by_rank=False, rare=0.5 if self.hosts > 1 else 0)
 
     def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
@@ -328,11 +332,13 @@ class OpenMpiTuner(Tuner):
 
 
 _Ranges = Mapping[tuple[str, int], Sequence[tuple[int, int, Algorithm]]]
-_Rule = tuple[int, int, int, int]  # length, algorithm, fan-out, segment: as a line of the file
+_Rule = tuple[
+    int, int, int, int
+]  # message size, algorithm, fan-out, segment: in the order of a line of the file
 
 
 def _steps(runs: Sequence[tuple[int, int, Algorithm]], scale: int) -> list[tuple[int, Algorithm]]:
-    """Lengths, the first one 0, and the algorithm that is used from each of them on."""
+    """Message sizes in bytes, the first one 0, and the algorithm that is used from each size on."""
     steps: list[tuple[int, Algorithm]] = []
     for low, high, algorithm in runs:
         if steps and steps[-1][0] == low * scale:
@@ -355,14 +361,15 @@ def _group_by_collective(
 def _sizes(
     runs_by_ranks: Mapping[int, Sequence[tuple[int, int, Algorithm]]], first: int
 ) -> list[tuple[int, Sequence[tuple[int, int, Algorithm]]]]:
-    """Communicator sizes with their ranges. A size holds up to the next one, so `first` and each neighbor above a changed size have none."""
+    """Communicator sizes with their ranges. A size applies up to the next one, so `first` and the neighbor
+    above each changed size have no ranges."""
     sizes = dict.fromkeys((first, *(ranks + 1 for ranks in runs_by_ranks)), ())
     return sorted({**sizes, **runs_by_ranks}.items())
 
 
 def _classic(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
-    """The file for Open MPI 4.1 and 5.0. It has no version line of 5.0 (version 2), with which 4.1 ignores a file silently. The first
-    communicator size and the first length have to be 0."""
+    """The file for Open MPI 4.1 and 5.0. It lacks the version line of 5.0 (version 2), because 4.1 silently
+    ignores a file with it. The first communicator size and the first message size must be 0."""
     grouped = _group_by_collective(chosen_ranges)
     lines = [*(f"# {line}" for line in comments), f"{len(grouped)} # collectives"]
     for collective, runs_by_ranks in grouped.items():
@@ -380,7 +387,7 @@ def _classic(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
 
 
 def _rules_of_classic(text: str) -> dict[int, dict[int, list[_Rule]]]:
-    """Rules by collective and communicator size."""
+    """Rules by collective and communicator size. Raises ValueError."""
     numbers = iter([int(word) for line in text.splitlines() for word in line.partition("#")[0].split()])
     rules: dict[int, dict[int, list[_Rule]]] = {}
     try:
@@ -399,7 +406,7 @@ def _rules_of_classic(text: str) -> dict[int, dict[int, list[_Rule]]]:
 
 
 def _decided(rules: Mapping[int, Mapping[int, Sequence[_Rule]]], cell: Cell) -> tuple[int, int, int]:
-    """Algorithm, segment and fan-out of a cell, as the library finds them."""
+    """Algorithm, segment and fan-out of a cell, as the library would choose them."""
     if cell.collective not in _COLLECTIVES:
         return 0, 0, 0
     sizes = rules.get(_COLLECTIVES[cell.collective].number, {})
@@ -411,8 +418,8 @@ def _decided(rules: Mapping[int, Mapping[int, Sequence[_Rule]]], cell: Cell) -> 
 
 
 def _han(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
-    """HAN's own file for Open MPI 5.0: which component serves a whole communicator (topology level 2). The first size has to be
-    1. Lengths are those of a rank's message."""
+    """The file of HAN for Open MPI 5.0, which says which component serves a whole communicator (topology
+    level 2). The first size must be 1. Message sizes count one rank's message."""
     grouped = _group_by_collective(chosen_ranges)
     lines = [*(f"# {line}" for line in comments), str(len(grouped))]
     for collective, runs_by_ranks in grouped.items():

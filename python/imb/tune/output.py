@@ -1,4 +1,4 @@
-"""What `imb tune` prints and writes at its end."""
+"""The final output of `imb tune`: result and page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_result(archive: Archive, result: TuneResult, plan: Plan, settings: TuneSettings) -> int:
-    """Prints the result and writes the page; the exit status. Raises ImbError."""
+    """Print the result and write the page. Returns the exit status. Raises ImbError."""
     verify = settings.verify is not None
     if settings.format == "json":
         document = text.tuning_json(

@@ -1,4 +1,4 @@
-"""The page of `imb tune`: verdict, what switches the file on, a heat map of all cells."""
+"""The page of `imb tune`: verdict, settings that switch the file on, a heat map of all cells."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from imb.tune.cells import DEFAULT
 from imb.tune.search import CellResult, TuneResult
 from imb.tune.text import headline, notes, screened_lines
 
-_SHADES = ((1.5, "f3"), (1.2, "f2"), (1.0, "f1"))  # from which speedup on
+_SHADES = ((1.5, "f3"), (1.2, "f2"), (1.0, "f1"))  # least speedup of each shade
 
 
 def tuning_page(
     result: TuneResult, margin: float, *, mpi: str, session: str, verify: bool, now: datetime | None = None
 ) -> str:
-    """One file that loads nothing."""
+    """The page as one HTML file that loads nothing."""
     groups = list(dict.fromkeys((each.cell.collective, each.cell.ranks) for each in result.cells))
     lengths = sorted({each.cell.bytes for each in result.cells})
     cells = {(each.cell.collective, each.cell.ranks, each.cell.bytes): each for each in result.cells}

@@ -1,7 +1,7 @@
-"""The launches of `imb tune`: one session that grows, stage by stage, and what their records contain.
+"""The launches of `imb tune`: one session that grows stage by stage, and the contents of its records.
 
-Each launch measures one collective on one number of ranks; those of the proof measure all of them. What else a stage needs
-(rule files, the variants of -alternate, what ranks report) is in the session's folder.
+Each launch measures one collective on one number of ranks; launches of the proof measure all collectives. The
+folder of the session has the other files of a stage: rule files, variants of -alternate, reports of ranks.
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ from imb.runner.session import FinishedLaunch, Item, Plan, examine, growing_plan
 from imb.store.store import Archive
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
 
-CONTROL = "Sendrecv"  # of every launch that is compared with others: no tuning file changes it
-SEGMENTS = 50  # of interleaved launches
-SECONDS_PER_ROW = 0.05  # of a launch, for each row and variant
-LEAST = 2.0  # seconds of a launch
+CONTROL = "Sendrecv"  # part of every launch that is compared with others; no tuning file changes it
+SEGMENTS = 50  # segments of interleaved launches
+SECONDS_PER_ROW = 0.05  # seconds that a launch measures for each row and variant
+LEAST = 2.0  # least seconds that a launch measures
 CHECKED = ["-check", "-iter", "3", "-iter_policy", "off", "-time", "5"]
-SCREENED = (
-    20.0  # least time limit of a candidate, in seconds; and how many times what the library's own choice took
-)
-START = 2.0  # seconds of a launch, about, besides what it measures
+SCREENED = 20.0  # least time limit of a candidate, in seconds, and as a multiple of the time of the library's default
+START = 2.0  # approximate seconds of a launch besides those that it measures
 _LENGTHS = ("msglog", "msgsize", "msgsz", "msglen", "count")
 _OURS = (
     "alternate",
@@ -50,10 +48,11 @@ _UNSUITED = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "
 
 
 class TuneSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for, as the plan keeps it. `mpi`: the choice of the user, None: the usual one; `hosts`: how many; `segments` of
-    interleaved launches, 1: launches run one after the other; `output`: the folder of the files; `page`: the file of the page; `verify`: a folder
-    whose files are confirmed, in place of a search. `budget`: seconds of all launches; `raised`: launches that were planned when it was
-    raised, and the new one."""
+    """The request, as the plan keeps it. `mpi`: the user's choice, or None for the usual MPI; `hosts`: number
+    of hosts; `segments`: segments of interleaved launches, 1 if launches run one after the other; `output`:
+    folder of the files; `page`: file of the page; `verify`: folder whose files are confirmed instead of a
+    search. `margin`: smallest relevant gain, a share. `budget`: seconds of all launches; `raised`: for each
+    increase of the budget, the number of launches planned before it, and the new budget."""
 
     name: str
     collectives: list[str]
@@ -74,14 +73,15 @@ class TuneSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(NamedTuple):
-    """What a launch of a search measures."""
+    """What a launch of a search measures: one collective on one number of ranks."""
 
     collective: str
     ranks: int
 
 
 class PlannedLaunch(NamedTuple):
-    """A launch to be planned. `switch`: what it needs; `at_once`: launches of the same number are interleaved."""
+    """A launch to be planned. `switch`: settings that it needs; `at_once`: launches with the same number are
+    interleaved, or None to run alone."""
 
     name: str
     ranks: int
@@ -93,7 +93,7 @@ class PlannedLaunch(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Seconds of a length under a variant of -alternate ("": the launch has none)."""
+    """A row of a launch. `variant`: variant of -alternate, "" if the launch has none."""
 
     benchmark: str
     variant: str
@@ -101,10 +101,12 @@ class Row(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The results of a launch: `why` it is incomplete (empty: it is complete), what it printed, its state probe (NaN: none)."""
+    """The results of a launch. `seconds`: by row; `why`: why it is incomplete, or empty if it is complete;
+    `output`, `errors`: what it printed; `probe`: seconds of its state probe, NaN without one; `wall`:
+    duration in seconds."""
 
     run: str
-    name: str  # of its variant
+    name: str  # name of its variant
     seconds: Mapping[Row, float]
     defects: frozenset[tuple[str, int]]
     why: str
@@ -113,16 +115,16 @@ class Figures(NamedTuple):
     probe: float
     wall: float
     hung: bool
-    short: bool  # some rows have no sample
+    short: bool  # whether some rows have no sample
 
     def control(self) -> float:
-        """Mean logarithm of the rows that no tuning file changes; NaN where there are none."""
+        """Mean logarithm of seconds over the rows that no tuning file changes; NaN if there are none."""
         logs = [math.log(time) for row, time in self.seconds.items() if row.benchmark == CONTROL and time > 0]
         return sum(logs) / len(logs) if logs else math.nan
 
 
 def refuse_own(arguments: Sequence[str]) -> None:
-    """Raises ImbError for IMB arguments that `imb tune` gives itself, or that do not suit it."""
+    """Raises ImbError for IMB arguments that `imb tune` sets itself, or that it cannot use."""
     for word in arguments:
         name = word.lstrip("-").lower() if word.startswith("-") else ""
         if name in _OURS:
@@ -134,13 +136,13 @@ def refuse_own(arguments: Sequence[str]) -> None:
 def new_plan(
     settings: TuneSettings, mpi: Installation, programs: Path, intent: Intent, timeout: float | None
 ) -> Plan:
-    """A session without launches yet."""
+    """A session that has no launches yet."""
     plan = growing_plan("tune", settings, mpi, programs, intent, timeout)
     return msgspec.structs.replace(plan, seed=settings.seed, parts=settings.segments)
 
 
 def grow_plan(plan: Plan, settings: TuneSettings, launches: Iterable[PlannedLaunch]) -> Plan:
-    """The plan with these launches after those that it has. Raises ImbError where a launcher does not support one."""
+    """The plan with these launches after its own. Raises ImbError if a launcher does not support one."""
     base = plan.variants[0]
     variants, items = list(plan.variants), list(plan.items)
     known: dict[tuple[object, ...], int] = {}
@@ -174,7 +176,8 @@ def grow_plan(plan: Plan, settings: TuneSettings, launches: Iterable[PlannedLaun
 
 
 def checking_arguments(group: Group, settings: TuneSettings, lengths: Sequence[int] = ()) -> list[str]:
-    """IMB arguments of a launch that verifies data, at these lengths; none: at those that were asked for."""
+    """IMB arguments of a launch that verifies data, at these message sizes, or at the requested ones if
+    `lengths` is empty."""
     if lengths:
         return [*_measured([group.collective], group.ranks, lengths, settings), *CHECKED]
     return [group.collective, "-npmin", str(group.ranks), *CHECKED, *settings.arguments]
@@ -183,7 +186,7 @@ def checking_arguments(group: Group, settings: TuneSettings, lengths: Sequence[i
 def alternating_arguments(
     group: Group, lengths: Sequence[int], variants: Path, count: int, settings: TuneSettings, longer: float
 ) -> list[str]:
-    """IMB arguments of a launch in which so many variants alternate. `longer`: times the usual duration."""
+    """IMB arguments of a launch in which `count` variants alternate. `longer`: factor on the usual duration."""
     seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * count)
     words = [*_measured([group.collective], group.ranks, lengths, settings), "-alternate", str(variants)]
     return [*words, "-precision", "1", "-budget", f"{seconds:.6g}"]
@@ -197,7 +200,8 @@ def interleaved_arguments(
     at_once: int,
     longer: float,
 ) -> tuple[list[str], float]:
-    """IMB arguments of a launch that is compared with others that run at the same time, and the seconds that it measures."""
+    """IMB arguments of a launch that is compared with others running at the same time, and the seconds that
+    it measures."""
     names = [*collectives, CONTROL]
     seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
     words = _measured(names, ranks, lengths, settings)
@@ -208,7 +212,7 @@ def interleaved_arguments(
 
 
 def time_limit(arguments: Sequence[str], ranks: int, at_once: int = 1) -> float | None:
-    """Seconds after which such a launch counts as hanging."""
+    """Seconds after which such a launch counts as hung, or None."""
     return passes.time_limit("MPI1", arguments, ranks, at_once)
 
 
@@ -218,7 +222,7 @@ def _measured(names: Sequence[str], ranks: int, lengths: Sequence[int], settings
 
 
 def drop_length_options(arguments: Sequence[str]) -> list[str]:
-    """IMB arguments without those that choose lengths."""
+    """IMB arguments without those that choose message sizes."""
     kept: list[str] = []
     drop = False
     for word in arguments:
@@ -232,7 +236,7 @@ def drop_length_options(arguments: Sequence[str]) -> list[str]:
 
 
 def label_of(algorithm: Algorithm) -> str:
-    """The algorithm as one word, for -alternate and for names of files."""
+    """The algorithm as one word, for -alternate and for file names."""
     parts = [algorithm.name.replace(" ", "_")]
     parts += [f"s{algorithm.segment}"] if algorithm.segment else []
     parts += [f"f{algorithm.fanout}"] if algorithm.fanout else []
@@ -251,7 +255,7 @@ def variants_text(variants: Mapping[Algorithm, Mapping[str, str]]) -> str:
 
 
 def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> Figures:
-    """The figures of a launch that is over."""
+    """The figures of a completed launch."""
     stored = archive.run(ended.run)
     seconds: dict[Row, float] = {}
     defects: set[tuple[str, int]] = set()
@@ -287,7 +291,7 @@ def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> Figures:
 
 
 def cells_of(group: Group, figures: Figures) -> list[Cell]:
-    """The cells of a launch; that of 0 bytes only where there is no other."""
+    """The cells of a launch. A cell of 0 bytes is left out if there are others."""
     lengths = sorted({row.bytes for row in figures.seconds if row.benchmark == group.collective})
     positive = [length for length in lengths if length]
     return [Cell(group.collective, group.ranks, length) for length in positive or lengths]

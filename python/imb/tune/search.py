@@ -1,15 +1,19 @@
-"""Which algorithm of a collective is faster than the library's own choice, and whether a file with these choices may be handed out. Pure.
+"""Which algorithm of a collective is faster than the library's default, and whether a file with these choices
+may be written. Pure.
 
-Two steps on separate launches, since the best of many estimates is too good on average:
+Two steps use separate launches, because the best of many estimates is too good on average:
 
-- **Search**: all candidates side by side, the default among them. From round FIRST on, a candidate that is slower than the best one by ERRORS
-  standard errors is out (a race: Maron and Moore, Artif. Intell. Rev. 11 (1997) 193). A cell is settled when those left could be
-  better by less than the margin. Nothing is claimed from these figures.
-- **Proof**: pairs of fresh launches, with the file and without. A changed cell is confirmed where the lower bound of its speedup
-  is above 1, an unchanged one where it is not slower by the margin. FAMILY bounds the probability that any cell is wrongly
-  called so, over all cells (Holm), all looks (shares in proportion to their pairs) and all confirmations (half, a quarter, ...). Cells that fail go back to the default, and the rest is confirmed again on fresh pairs.
+- **Search**: all candidates side by side, including the default. From round FIRST on, a candidate that is
+  slower than the best one by ERRORS standard errors is dropped (a race: Maron and Moore, Artif. Intell. Rev.
+  11 (1997) 193). A cell is settled if the remaining candidates could be better by less than the margin. These
+  estimates are never reported as proof.
+- **Proof**: pairs of fresh launches, with the file and without. A changed cell is confirmed if the lower
+  bound of its speedup is above 1; an unchanged one passes if it is not slower by the margin. FAMILY bounds
+  the probability of any wrong decision over all cells (Holm), all looks (shares in proportion to their pairs)
+  and all confirmations (half, a quarter, ...). Cells that fail go back to the default, and the others are
+  confirmed again on fresh pairs.
 
-docs/evidence/tuning.md has the error rates on drawn launches of known truth.
+docs/evidence/tuning.md has the error rates on simulated launches of known truth.
 """
 
 from __future__ import annotations
@@ -30,18 +34,22 @@ from imb.stats.multiplicity import holm
 from imb.stats.shift import FEWEST, errors_of_pairs, moments
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
 
-FIRST = 4  # rounds before any candidate is out
-MOST = 20  # rounds of a search; what is open then is chosen by its estimate, and the proof decides
-ERRORS = 3.0  # standard errors
-PROPOSED = 0.5  # of the margin: a smaller estimated gain is not worth a line in the file
-LOOKS = (5, 10, 20, 40)  # pairs
-SPARE = 3  # times the pairs of a look are launched at most, where launches are outside the dominant state
+FIRST = 4  # rounds before any candidate is dropped
+MOST = 20  # most rounds of a search; estimates then choose in unsettled cells, and the proof decides
+ERRORS = 3.0  # standard errors by which a dropped candidate is slower
+PROPOSED = 0.5  # share of the margin; a smaller estimated gain is not worth a line in the file
+LOOKS = (5, 10, 20, 40)  # pairs at each look
+SPARE = (
+    3  # at most this many times the pairs of a look are launched, if launches are outside the dominant state
+)
 FAMILY = ANY_FALSE
-RESERVE = 1.2  # half widths of its interval that a gain must have to stay, from the second confirmation that failed on
-RESERVE_AT_END = 1.5  # the same when the budget ends: there is time for one more confirmation at most
-CONFIRMATIONS = 5  # 0.5, 0.25, ... %; cells that fail even then are many, and there is no file
+RESERVE = (
+    1.2  # half widths of its interval that a gain must have to stay, from the second failed confirmation on
+)
+RESERVE_AT_END = 1.5  # the same if the budget ends: there is time for at most one more confirmation
+CONFIRMATIONS = 5  # at levels 0.5, 0.25, ... %; if cells fail even then, there is no file
 
-FAILED = "launches failed"  # why a cell is not decided
+FAILED = "launches failed"  # reason why a cell is not decided
 
 Verdict: TypeAlias = Literal[
     "confirmed", "failed", "no time", "below the margin", "slower", "not slower", "inconclusive"
@@ -49,8 +57,8 @@ Verdict: TypeAlias = Literal[
 
 
 class CellVerdict(NamedTuple):
-    """A cell at a look: verdict, and speedup of the file over no file with its interval, which holds for all cells and looks together.
-    `pairs`: how many have the cell."""
+    """A cell at a look: verdict, and speedup with the file, with an interval that holds for all cells and
+    looks together. `pairs`: number of pairs that have the cell."""
 
     verdict: Verdict
     speedup: float
@@ -60,8 +68,9 @@ class CellVerdict(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """Of a cell: what the file has there, what was tried, its speedup in the search (1: the default is the best), how it was judged
-    (None: it was not), and why what was tried is not in the file."""
+    """The result of a cell. `chosen`: the algorithm in the file; `tried`: the algorithm that was tried;
+    `estimate`: its speedup in the search (1 if the default is the best); `judged`: its verdict in the proof,
+    or None; `why`: why `tried` is not in the file."""
 
     cell: Cell
     chosen: Algorithm
@@ -72,7 +81,7 @@ class CellResult(NamedTuple):
 
 
 class RejectedCandidate(NamedTuple):
-    """A candidate that is out in so many `cells` of those of its collective on so many ranks, and why."""
+    """A candidate that is dropped in `cells` of the `of` cells of its collective and ranks, and why."""
 
     collective: str
     ranks: int
@@ -83,9 +92,14 @@ class RejectedCandidate(NamedTuple):
 
 
 class TuneResult:
-    """What came of a session so far. `limited`: cells that a file cannot express, by the reason; `acts`: evidence that the file acts;
-    `failed`: why cells are not decided, where that is because launches failed, and how many cells; `unproven`: why that is not known; `alike`: changed cells in which ranks execute the same
-    functions without the file; `stopped`: why it is not decided; `evidence`: runs of the proof."""
+    """The result of a session so far.
+
+    `limited`: number of cells that a file cannot express, by reason; `failed`: number of cells that are
+    undecided because launches failed, by reason. `acts`: evidence that the file acts; `unproven`: why there
+    is none; `alike`: number of changed cells in which ranks execute the same functions without the file.
+    `stopped`: why the session is undecided, or empty; `evidence`: runs of the proof; `pairs`: number of pairs
+    of the proof.
+    """
 
     def __init__(self) -> None:
         self.cells: list[CellResult] = []
@@ -103,17 +117,18 @@ class TuneResult:
         self.slower = False
 
     def changed(self) -> list[CellResult]:
-        """Cells that leave the default."""
+        """Cells whose algorithm is not the default."""
         return [result for result in self.cells if result.chosen != DEFAULT]
 
     def confirmed(self) -> bool:
-        """Whether all cells of a file are faster with it, and none is slower."""
+        """Whether all changed cells of a file are confirmed and none is slower."""
         verdicts = [result.judged.verdict if result.judged else "" for result in self.changed()]
         return not (self.stopped or self.slower) and set(verdicts) == {"confirmed"}
 
 
 class Search:
-    """The race of the candidates of some cells that are measured side by side. Candidate 0 is the default, which is never out."""
+    """The race of the candidates in cells that are measured side by side. Candidate 0 is the default, which
+    is never dropped."""
 
     def __init__(self, cells: int, candidates: int, margin: float, alive: Mask | None = None) -> None:
         """`alive`: candidates of each cell, shape (cells, candidates), or None for all."""
@@ -125,27 +140,27 @@ class Search:
         self._rivals: Mask = self.alive.copy()
         self._rivals[:, 0] = False
         self.best = np.zeros(cells, dtype=np.int64)
-        self.gain: Values = np.zeros(cells)  # of the best one over the default: logarithm of the speedup
+        self.gain: Values = np.zeros(cells)  # logarithm of the speedup of the best candidate over the default
 
     @property
     def rounds(self) -> int:
-        """How many were measured."""
+        """Number of rounds that were measured."""
         return len(self._logs)
 
     def rounds_needed(self) -> int:
-        """Rounds to be measured before the next look; 0: the search is over."""
+        """Number of rounds to measure before the next look, or 0 if the search is over."""
         if self.settled.all() or self.rounds >= MOST:
             return 0
         return FIRST if not self.rounds else 1
 
     def needed(self) -> tuple[list[int], list[int]]:
-        """Cells and candidates of the next round: cells that are not settled, and candidates that are left in any of them."""
+        """Cells and candidates of the next round: unsettled cells, and candidates that remain in any of them."""
         cells = np.flatnonzero(~self.settled)
         candidates = np.asarray(self.alive[cells].any(axis=0)) | (np.arange(self.alive.shape[1]) == 0)
         return [int(cell) for cell in cells], [int(cell) for cell in np.flatnonzero(candidates)]
 
     def add(self, logs: Values) -> None:
-        """Logarithms of seconds, shape (rounds, cells, candidates), NaN where something was not measured."""
+        """Add rounds: logarithms of seconds, shape (rounds, cells, candidates), NaN if not measured."""
         for of_round in logs:
             self._logs = np.concatenate([self._logs, of_round[None]])
             self._look()
@@ -164,14 +179,14 @@ class Search:
         count, slower_by, variance = moments(self._logs - best)
         is_best = np.arange(self._logs.shape[2]) == self.best[:, None]
         tested = self.alive & ~is_best & (count >= FIRST)
-        # The spread of all that are left widens the errors of those whose few figures agree by chance.
+        # The spread of all remaining candidates widens the errors of candidates whose few values agree by chance.
         flat = np.where(tested, variance, np.nan).reshape(1, -1)
         errors = ERRORS * errors_of_pairs(np.maximum(count, 1).reshape(1, -1), flat, 0.0).reshape(count.shape)
         with np.errstate(invalid="ignore"):
             self.alive[tested & (slower_by > errors)] = False
             certain = tested & (errors < self._margin)
         self.alive[:, 0] = True
-        # A candidate that was never measured, as all its launches failed, is out as well.
+        # Also drop a candidate that was never measured because all its launches failed.
         self.alive[(count == 0) & ~is_best] = False
         self.alive[:, 0] = True
         default_is_out = tested[:, 0] & (slower_by[:, 0] > errors[:, 0])
@@ -180,29 +195,31 @@ class Search:
         self.settled |= ~rivals.any(axis=1)
 
     def _counts(self) -> Values:
-        """Rounds in which a candidate and the default were measured, shape (cells, candidates)."""
+        """Number of rounds in which both a candidate and the default were measured, shape (cells,
+        candidates)."""
         counts: Values = np.isfinite(self._logs - self._logs[:, :, :1]).sum(axis=0).astype(np.float64)
         return counts
 
     def unmeasured(self) -> Mask:
-        """Candidates that no round has measured beside the default, shape (cells, candidates)."""
+        """Candidates that no round measured beside the default, shape (cells, candidates)."""
         return np.asarray(self._rivals & (self._counts() == 0))
 
     def undecided(self) -> list[bool]:
-        """Whether too few rounds were measured to call the default of a cell the fastest: fewer than FIRST of some candidate that is left, or
-        none of any."""
+        """For each cell, whether too few rounds were measured to call the default the fastest: fewer than
+        FIRST of some remaining candidate, or none of any candidate."""
         few = (self._rivals & self.alive & (self._counts() < FIRST)).any(axis=1)
         nothing = self._rivals.any(axis=1) & (self.unmeasured() == self._rivals).all(axis=1)
         return [bool(cell) for cell in few | nothing]
 
     def chosen(self) -> list[int]:
-        """The candidate that is proposed for each cell; 0: the default."""
+        """The candidate that is proposed for each cell; 0 is the default."""
         enough = self.gain >= math.log1p(math.expm1(self._margin) * PROPOSED)
         return [int(candidate) for candidate in np.where(enough, self.best, 0)]
 
 
 class Proof:
-    """Confirms the choices of a file: `changed` of its cells leave the default. `family`: the error rate of all that follows."""
+    """Confirmation of the choices of a file. `changed`: which of its cells differ from the default. `family`:
+    error rate of the whole proof."""
 
     def __init__(
         self,
@@ -212,7 +229,7 @@ class Proof:
         confirmations: int = CONFIRMATIONS,
     ) -> None:
         self.changed: Mask = np.array(changed, dtype=bool)
-        # Cells that went back to the default, as they were judged then.
+        # Cells that went back to the default, with their verdict at that time.
         self.reverted: list[tuple[int, CellVerdict]] = []
         self.confirmation = 1
         self.over = not self.changed.any()
@@ -224,7 +241,7 @@ class Proof:
         self._gains: Values = np.empty((0, len(self.changed)))
         self._probes: Values = np.empty((0, 2))
         self._control: Values = np.empty(0)
-        self._look = 0  # the next one: its index in LOOKS
+        self._look = 0  # index of the next look in LOOKS
 
     @property
     def level(self) -> float:
@@ -233,11 +250,12 @@ class Proof:
 
     @property
     def launched(self) -> int:
-        """How many pairs this confirmation has."""
+        """Number of pairs of this confirmation."""
         return len(self._gains)
 
     def pairs_needed(self) -> int:
-        """Pairs to be launched before the next look: so many that enough are in the dominant state, if it is as frequent as so far; 0: it is over."""
+        """Number of pairs to launch before the next look, or 0 if the proof is over. Enough of them should be
+        in the dominant state, if it stays as frequent as so far."""
         if self.over:
             return 0
         clean = int(self._clean().sum())
@@ -246,8 +264,9 @@ class Proof:
         return max(1, min(math.ceil((LOOKS[self._look] - clean) / share), most))
 
     def affordable(self, fit: int, acting: float = 0.0) -> int:
-        """Pairs to be launched next, if there is time for `fit` pairs; 0: none. `acting`: the time that a file of fewer cells takes before
-        its first pair, in pairs. Where some cells are confirmed and others are not, time is left for another confirmation."""
+        """Number of pairs to launch next if there is time for `fit` pairs; 0 for none. `acting`: duration of
+        the launches that examine a file of fewer cells before its first pair, in pairs. If only some cells
+        are confirmed, time is left for another confirmation."""
         needed = self.pairs_needed()
         if self._look and self.confirmation < self._most:
             unconfirmed = self.changed & np.array(
@@ -259,9 +278,10 @@ class Proof:
         return pairs if self.launched + pairs >= LOOKS[0] else 0
 
     def add(self, gains: Values, probes: Values | None = None, control: Values | None = None) -> None:
-        """Logarithms of the speedup, shape (pairs, cells), NaN where a side lacks a cell. `probes`: seconds of the state probe of
-        both launches, shape (pairs, 2), NaN where there is none. `control`, shape (pairs,): the mean logarithm of the speedup of
-        rows that no file changes. Looks when there are enough pairs."""
+        """Add pairs, and look if there are enough. `gains`: logarithms of the speedup, shape (pairs, cells),
+        NaN if a launch lacks a cell. `probes`: seconds of the state probe of both launches, shape (pairs, 2),
+        NaN without one. `control`, shape (pairs,): mean logarithm of the speedup of rows that no file
+        changes."""
         seconds = np.full((len(gains), 2), np.nan) if probes is None else probes
         self._gains = np.concatenate([self._gains, gains])
         self._control = np.append(self._control, np.full(len(gains), np.nan) if control is None else control)
@@ -272,11 +292,13 @@ class Proof:
             self._take_look(last=self._look == len(LOOKS) - 1)
 
     def end(self) -> None:
-        """Looks for the last time, at the pairs that there are: there is no time for more. What is still open goes back to the default."""
+        """Look for the last time, at the present pairs, because there is no time for more. Cells that are
+        still inconclusive go back to the default."""
         self._take_look(last=True, in_time=False)
 
     def _clean(self) -> Mask:
-        """Pairs that were measured, and whose launches were both in the dominant state of the machine, by their probes alone."""
+        """Pairs that were measured and whose launches were both in the dominant state of the machine, judged
+        by their probes alone."""
         measured: Mask = np.asarray(np.isfinite(self._gains).any(axis=1))
         if not np.isfinite(self._probes[measured]).all() or not measured.any():
             return measured
@@ -291,7 +313,7 @@ class Proof:
         level = self.level * share
         now = judge_cells(self._gains[clean], self.changed, self._margin, level, self._control[clean])
         self._last = now
-        # What an earlier look has shown stays shown: each look has its share of the level.
+        # Keep what an earlier look has shown: each look has its own share of the level.
         self.judged = [
             before if latest.verdict == "inconclusive" != before.verdict else latest
             for before, latest in zip(self.judged if self._look else now, now, strict=True)
@@ -309,8 +331,8 @@ class Proof:
             self._look += 1
 
     def _revert(self, failed: Mask, why: Verdict) -> None:
-        """Gains below the margin go back as well, and later those without reserve: the next confirmation has a lower level, and they
-        would fail one after another."""
+        """Return failed cells to the default, and also cells with a gain below the margin, or later without
+        reserve: the next confirmation has a lower level, and they would fail one after another."""
         for cell in np.flatnonzero(self.changed):
             result = self.judged[int(cell)]
             again = self.confirmation < self._most
@@ -335,7 +357,8 @@ class Proof:
 
     @property
     def good(self) -> bool:
-        """Whether the file may be handed out: it changes something, every changed cell is confirmed, and none is slower."""
+        """Whether the file may be written: it changes something, every changed cell is confirmed, and none is
+        slower."""
         return (
             self.over
             and bool(self.changed.any())
@@ -344,7 +367,8 @@ class Proof:
 
 
 class _Estimates(NamedTuple):
-    """Of each cell: pairs, mean gain, its standard error, degrees of freedom; NaN where there are too few pairs."""
+    """Number of pairs, mean gain, its standard error and degrees of freedom; shape (cells,), NaN if there are
+    too few pairs."""
 
     pairs: Values
     mean: Values
@@ -352,7 +376,7 @@ class _Estimates(NamedTuple):
     degrees: Values
 
     def half(self, level: Values) -> Values:
-        """Of an interval of which each side misses with this probability."""
+        """Half width of an interval whose ends each miss with probability `level`."""
         width: Values = -stdtrit(self.degrees, level) * self.error
         return width
 
@@ -360,14 +384,18 @@ class _Estimates(NamedTuple):
 def judge_cells(
     gains: Values, changed: Mask, margin: float, level: float, control: Values | None = None
 ) -> list[CellVerdict]:
-    """Of each cell, from logarithms of its speedup, shape (pairs, cells). Tests are Holm's with weights: changed cells have half of the
-    level, the others the other half. The interval of a cell is at the level of its step, so that it is above 1 where the cell is confirmed. `margin`, a logarithm: what an unchanged cell must not be slower by.
-    `control`: of each pair the same of rows that no file changes, whose expectation is 0."""
+    """Judge each cell from logarithms of its speedup, shape (pairs, cells).
+
+    Tests are Holm's with weights: changed cells together have half of the level, the others the other half.
+    The interval of a cell is at the level of its step, so it is above 1 if the cell is confirmed. `margin`, a
+    logarithm: an unchanged cell must not be slower by this. `control`, shape (pairs,): the same logarithm for
+    rows that no file changes; its expectation is 0.
+    """
     both = 2 if changed.any() and not changed.all() else 1
     each = level / both / np.where(changed, int(changed.sum()), int((~changed).sum()))
     estimates = _estimated(gains)
     if control is not None and np.isfinite(control).all() and len(control) > FEWEST:
-        # Which one is more certain is decided for all cells together, by the spread of pairs alone.
+        # Choose the more certain estimate for all cells together, by the spread of pairs alone.
         adjusted = _estimated(gains, control)
         if float(nanmedian(adjusted.half(each))) < float(nanmedian(estimates.half(each))):
             estimates = adjusted
@@ -392,8 +420,8 @@ def judge_cells(
 
 
 def _remaining_weight(p: Values, weights: Values, shown: Mask) -> Values:
-    """Of each test the weight of all tests that remain at its step of Holm's method: its own and those of later steps. Of tests that are
-    not shown, the weight of all such tests."""
+    """For each test, the weight of all tests that remain at its step of Holm's method: its own and those of
+    later steps. Tests that are not shown have the weight of all such tests."""
     scaled = np.where(np.isfinite(p), p / weights, np.inf)
     order = np.argsort(scaled, kind="stable")
     left = np.empty(len(p))
@@ -403,8 +431,9 @@ def _remaining_weight(p: Values, weights: Values, shown: Mask) -> Values:
 
 
 def _estimated(gains: Values, control: Values | None = None) -> _Estimates:
-    """With a control, what a cell shares with it is taken off: the intercept of a line (Lavenberg and Welch, Management Science 27
-    (1981) 322), which costs a degree of freedom."""
+    """Mean gains and their errors. With a control, the part that a cell shares with it is removed: the
+    intercept of a line (Lavenberg and Welch, Management Science 27 (1981) 322), which costs a degree of
+    freedom."""
     count, mean, variance = moments(gains)
     degrees = count - 1
     width: Values = np.ones(len(count))

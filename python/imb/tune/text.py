@@ -16,7 +16,7 @@ RIGHT = (1, 2, 5, 7)
 
 
 def headline(result: TuneResult, margin: float, *, verify: bool) -> str:
-    """The verdict, and nothing else."""
+    """The verdict on one line."""
     changed, decided = result.changed(), [each for each in result.cells if each.why != FAILED]
     many = len(decided)
     if result.stopped and not (verify and result.slower):
@@ -57,7 +57,7 @@ def _verified(result: TuneResult) -> str:
 
 
 def rows(result: TuneResult, *, every: bool) -> Iterator[list[str]]:
-    """Cells that were tried, or all of them."""
+    """Yield table rows of the cells in which something was tried, or of all cells if `every`."""
     for outcome in result.cells:
         if not every and outcome.tried == DEFAULT and outcome.chosen == DEFAULT and not _is_slower(outcome):
             continue
@@ -92,7 +92,7 @@ def _is_slower(outcome: CellResult) -> bool:
 
 
 def notes(result: TuneResult) -> Iterator[str]:
-    """Sentences after the table: cells without a proof, reasons, and whether the file acts."""
+    """Yield notes after the table: cells without a proof, reasons, and whether the file acts."""
     decided = [each for each in result.cells if each.why != FAILED]
     kept = [each for each in decided if each.chosen == DEFAULT and each.tried == DEFAULT]
     if kept:
@@ -125,7 +125,7 @@ def notes(result: TuneResult) -> Iterator[str]:
 
 
 def screened_lines(result: TuneResult) -> Iterator[str]:
-    """Candidates that are out, those of the same reason together."""
+    """Yield rejected candidates, one line per collective, ranks and reason."""
     for (collective, ranks, why), names in _group_by_reason(result).items():
         yield f"{collective}, {count_of(ranks, 'rank')}: {'; '.join(names)}: {why}"
 

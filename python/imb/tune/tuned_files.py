@@ -1,5 +1,7 @@
-"""The MPI with which the files of `imb tune` were proven, in lines of comment in their switch.sh (the last one counts); and whether
-the MPI that is installed now is another one."""
+"""The MPI with which the files of `imb tune` were proven, and whether the installed MPI is another one.
+
+Comment lines of switch.sh record each proof; the last one counts.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _LINE = re.compile(r"(?m)^# proven (\S+), session (\S*): (.+); library ([0-9a-f]
 
 
 class ProofRecord(NamedTuple):
-    """`library`: hash of the MPI's library; empty: it was not found."""
+    """One proof. `library`: hash of the MPI's library, or empty if it was not found."""
 
     date: str
     session: str
@@ -33,13 +35,13 @@ class ProofRecord(NamedTuple):
 
 
 def write_switch(folder: Path, lines: Iterable[str], mpi: Installation, session: str) -> None:
-    """The file that switches those of the folder on. Raises OSError."""
+    """Write the file that switches the files of the folder on. Raises OSError."""
     text = "".join(f"{line}\n" for line in (*lines, _line(mpi, session)))
     write_whole(folder / SWITCH, text.encode())
 
 
 def last_proof(folder: Path) -> ProofRecord | None:
-    """The last proof of the files in a folder; None where there is none."""
+    """The last proof of the files in a folder, or None if there is none."""
     try:
         text = (folder / SWITCH).read_text(errors="replace")
     except OSError:
@@ -49,7 +51,7 @@ def last_proof(folder: Path) -> ProofRecord | None:
 
 
 def prove_again(folder: Path, mpi: Installation, session: str) -> None:
-    """Adds a line for this session, once. Raises OSError."""
+    """Add a line for this session, unless the last line is already its own. Raises OSError."""
     before = last_proof(folder)
     if before and before.session != session:
         text = (folder / SWITCH).read_text(errors="replace")
@@ -57,7 +59,8 @@ def prove_again(folder: Path, mpi: Installation, session: str) -> None:
 
 
 def difference(folder: Path, mpi: Installation) -> str | None:
-    """How this MPI differs from the one with which the files were proven, or None if it is the same, or that is not known."""
+    """How this MPI differs from the one with which the files were proven, or None if it is the same or this
+    is unknown."""
     before = last_proof(folder)
     if before is None:
         return None
@@ -70,8 +73,9 @@ def difference(folder: Path, mpi: Installation) -> str | None:
 
 
 def outdated_lines(archive: Archive) -> Iterator[str]:
-    """Files of this user's sessions that were proven with another version or build of their MPI than there is now, and the command that
-    confirms them again. Starts the launcher of no other MPI."""
+    """Yield lines on files of this user's sessions that were proven with another version or build of their
+    MPI than the installed one, with the command that confirms them again. It never starts the launcher of
+    another MPI."""
     newest: dict[str, tuple[TuneSettings, Installation]] = {}
     for plan in stored_sessions.command_plans(archive, "tune"):
         try:
@@ -83,7 +87,7 @@ def outdated_lines(archive: Archive) -> Iterator[str]:
         if last_proof(Path(folder)) is None:
             continue
         try:
-            # A folder or a wrapper may be a link that leads to another version now; a name would need a search of all MPIs.
+            # A folder or wrapper may be a link that now leads to another version. A name would need a search of all MPIs.
             is_path = settings.mpi is not None and not is_name(settings.mpi)
             mpi = find(settings.mpi) if is_path else find_again(before)
         except ImbError:

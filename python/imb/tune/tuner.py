@@ -1,4 +1,5 @@
-"""What an MPI library offers `imb tune`: its algorithms, its tuning files, and proof that a file acts. One tuner for each library."""
+"""What an MPI library offers `imb tune`: its algorithms, its tuning files, and proof that a file acts. There
+is one tuner per library."""
 
 from __future__ import annotations
 
@@ -15,20 +16,20 @@ from imb.mpi.installations import Installation, installations_of
 from imb.registry import load
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 
-# The tuner of an MPI, by the key of its class in imb.model.mpis.
+# Tuners, by the key of the MPI's class in imb.model.mpis.
 TUNERS = {
     "openmpi": "imb.tune.openmpi:OpenMpiTuner",
     "mpich": "imb.tune.mpich:MpichTuner",
 }
 
-# What ranks executed in each cell, as a tuner's `watch` reports it: names of functions, or counts of messages.
+# What ranks executed in each cell, as reported under a tuner's `watch`: names of functions, or counts of messages.
 Executed: TypeAlias = Mapping[Cell, frozenset[str]]
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What a launch needs so that ranks report what they execute. `switch` is None where that is impossible, and `reason` says why.
-    `evidence`: what such a report is."""
+    """Settings of a launch whose ranks report what they execute. `switch`: None if this is impossible;
+    `reason` then says why. `evidence`: what a report contains."""
 
     switch: Switch | None
     evidence: str = ""
@@ -37,9 +38,10 @@ class Watch:
 
 @dataclass(frozen=True)
 class ActingProof:
-    """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells where it does not, and what was seen;
-    `missing`: cells that were not executed; `alike`: changed cells where the evidence is the same for the algorithm and the library's
-    own choice, as with other segments; `reason`: why nothing is proven."""
+    """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells in which it does not,
+    with what was executed; `missing`: cells that were not executed; `alike`: changed cells whose evidence is
+    the same for the algorithm and the library's default, for example because only segments differ; `reason`:
+    why nothing is proven."""
 
     evidence: str = ""
     wrong: Mapping[Cell, str] = field(default_factory=dict)
@@ -53,9 +55,12 @@ class ActingProof:
 
 
 class Tuner(ABC):
-    """What is known about one MPI library. Raises ImbError where the installed library does not answer.
+    """What is known about one MPI library. Methods raise ImbError if the installed library does not answer.
 
-    `hosts`: of a launch. `tried`: the versions whose files are known; `last_major`: their last one. `files`: what `write` writes: "rule file of coll/tuned". `complaint`: a line of standard error with which the library refuses or replaces an algorithm."""
+    `hosts`: number of hosts of a launch. `tried`: the versions whose files are known; `last_major`: the last
+    of them. `files`: the kind of file that `write` writes: "rule file of coll/tuned". `complaint`: matches a
+    line of standard error with which the library refuses or replaces an algorithm.
+    """
 
     tried: str
     last_major: int | None = None
@@ -68,45 +73,47 @@ class Tuner(ABC):
 
     @abstractmethod
     def collectives(self) -> Sequence[str]:
-        """IMB's names of the collectives that a file of this library can decide by length."""
+        """IMB's names of the collectives for which a file of this library can decide by message size."""
 
     @abstractmethod
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
-        """The algorithms of the installed library, without its own choice."""
+        """The algorithms of the installed library, without DEFAULT."""
 
     @abstractmethod
     def limits(self, cell: Cell) -> str | None:
         """Why a file cannot express this cell, or None if it can."""
 
     def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
-        """Why an algorithm is no candidate in a cell, as known before it is tried: `two_proc` on 4 ranks; None: try it."""
+        """Why an algorithm is no candidate in a cell, if this is known before it is tried (`two_proc` on 4
+        ranks), or None to try it."""
         return None
 
     def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
-        """Collectives whose rules the algorithm uses as well: their cells are to be measured together."""
+        """Collectives whose rules the algorithm also uses, so their cells must be measured together."""
         return ()
 
     def base(self) -> Switch:
-        """What every launch of a search needs, that of the library's own choice included."""
+        """The switch of every launch of a search, including launches of the library's default."""
         return Switch({})
 
     def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
-        """MPI_T variables that select it on a new communicator, for -alternate, or None if it cannot change within a launch."""
+        """MPI_T variables that select the algorithm on a new communicator, for -alternate, or None if it
+        cannot change within a launch."""
         return None
 
     @abstractmethod
     def forced(self, collective: str, algorithm: Algorithm) -> Switch:
-        """Selects it for all lengths of a launch."""
+        """The switch that selects the algorithm for all message sizes of a launch."""
 
     @abstractmethod
     def write(
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
-        """Writes the files of these choices. Lengths between two measured neighbors with the same choice have it too; all else
-        keeps the library's own choice. `header`: lines of comment."""
+        """Write the files of these choices, and return their switch. Sizes between two measured neighbors
+        with the same choice also get it; all others keep the library's default. `header`: comment lines."""
 
     def expressible(self, choices: Choices, measured: Iterable[Cell]) -> list[Cell]:
-        """The cells of a file, the chosen ones among them. Raises ImbError where it cannot express a chosen one."""
+        """The cells of a file, including the chosen ones. Raises ImbError if it cannot express a chosen one."""
         for cell in choices:
             if reason := self.limits(cell):
                 raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
@@ -118,29 +125,30 @@ class Tuner(ABC):
 
     @abstractmethod
     def watch(self, folder: Path) -> Watch:
-        """Ranks of a launch with its switch write what they execute to `folder`."""
+        """Settings with which the ranks of a launch write what they execute to `folder`."""
 
     @abstractmethod
     def executed(self, folder: Path) -> Executed:
-        """What ranks wrote there."""
+        """What ranks wrote to `folder`. Raises ImbError."""
 
     def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
-        """What the library executed in place of an algorithm that was forced; None: the algorithm, or it is not known, as messages
-        have no names."""
+        """What the library executed instead of a forced algorithm. None if it executed the algorithm, or if
+        this is unknown because messages have no names."""
         return None
 
     def unread(self, switch: Switch, output: str) -> str | None:
-        """A file of the switch that a launch under `watch` does not report to have read, or None if it reports all of them, or nothing at all."""
+        """A file of the switch that a launch under `watch` does not report as read, or None if it reports all
+        files, or the library reports none."""
         return None
 
     def complained(self, errors: str) -> str | None:
-        """The first line of standard error that is a complaint."""
+        """The first line of standard error that is a complaint, or None."""
         match = self.complaint.search(errors)
         return match[0].strip() if match else None
 
 
 def shared_limits(cell: Cell) -> str | None:
-    """Why no library's file can express this cell, or None if nothing is known against it."""
+    """Why no library's file can express this cell, or None if no reason is known."""
     if cell.ranks < 2:
         return "one rank has no choice of algorithms"
     if cell.bytes == 0 and cell.collective != "Barrier":
@@ -151,7 +159,7 @@ def shared_limits(cell: Cell) -> str | None:
 
 
 def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
-    """The tuner of an MPI whose launches use so many hosts. Raises ImbError where this MPI cannot be tuned."""
+    """The tuner of an MPI whose launches use `hosts` hosts. Raises ImbError if this MPI cannot be tuned."""
     kind: type[Tuner] | None = load(TUNERS[mpi.flavor]) if mpi.flavor in TUNERS else None
     if kind is None or mpi.major > (kind.last_major or mpi.major):
         tried = " and of ".join(load(name).tried for name in TUNERS.values())
@@ -160,7 +168,8 @@ def tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
 
 
 def usable_tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
-    """`tuner_of` a library that has what a file needs. Raises ImbError that names the installed MPIs of this kind that have it."""
+    """The tuner of a library that has what a file needs. Otherwise raises ImbError with the installed MPIs of
+    this kind that have it."""
     try:
         tuner = tuner_of(mpi, hosts)
         tuner.collectives()
@@ -194,8 +203,9 @@ def proof(
     forced: Mapping[tuple[str, Algorithm], Executed],
     evidence: str = "",
 ) -> ActingProof:
-    """Compares launches under `Tuner.watch`: without a file, with it, and with each chosen algorithm of a collective
-    forced. A changed cell must execute what the forced algorithm executes there, any other what the library executes without a file."""
+    """Compare launches under `Tuner.watch`: without a file, with it, and with each chosen algorithm of a
+    collective forced. A changed cell must execute what the forced algorithm executes there; any other cell
+    must execute what the library executes without a file."""
     wrong, missing, alike = {}, [], []
     for cell in sorted({*measured, *choices}):
         algorithm = choices.get(cell, DEFAULT)
@@ -220,8 +230,9 @@ def _listed(names: Iterable[str]) -> str:
 def ranges(
     choices: Choices, measured: Iterable[Cell]
 ) -> dict[tuple[str, int], list[tuple[int, int, Algorithm]]]:
-    """For each collective and number of ranks with a choice: first length, last length and algorithm of each range, ascending.
-    Neighbors of the same choice, with no measured length between them, are one range; a single length is a range of itself."""
+    """For each collective and number of ranks with a choice: first size, last size (bytes) and algorithm of
+    each range, ascending. Neighbors with the same choice and no measured size between them form one range; a
+    single size is also a range."""
     lengths: dict[tuple[str, int], set[int]] = {}
     for cell in {*measured, *choices}:
         lengths.setdefault((cell.collective, cell.ranks), set()).add(cell.bytes)
@@ -242,18 +253,18 @@ def ranges(
 
 
 def text_of(path: Path) -> str:
-    """The text of a file. Raises ImbError where it cannot be read."""
+    """The text of a file. Raises ImbError if it cannot be read."""
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise ImbError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not text'}") from error
 
 
-# --- The cells of a file, which its rules do not contain ---
+# --- The cells of a file, in its comments: rules do not contain them ---
 
 
 def cells_lines(measured: Iterable[Cell]) -> list[str]:
-    """`measured Allreduce 4: 1024 2048`: lines of comment."""
+    """Comment lines with the measured cells: `measured Allreduce 4: 1024 2048`."""
     lengths: dict[tuple[str, int], list[int]] = {}
     for cell in sorted(set(measured)):
         lengths.setdefault((cell.collective, cell.ranks), []).append(cell.bytes)
@@ -264,7 +275,7 @@ def cells_lines(measured: Iterable[Cell]) -> list[str]:
 
 
 def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
-    """Reads lines of `cells_lines`, whatever precedes `measured` in them."""
+    """Yield the cells in lines of `cells_lines`, whatever precedes `measured` in them."""
     for line in lines:
         words = line.partition("measured ")[2].replace(":", " ").split()
         if len(words) > 2 and all(word.isdecimal() for word in words[1:]):
@@ -272,7 +283,7 @@ def cells_in(lines: Iterable[str]) -> Iterator[Cell]:
 
 
 def measured_cells(path: Path, lines: Iterable[str]) -> list[Cell]:
-    """The cells in these lines of a file. Raises ImbError where there are none."""
+    """The cells in these lines of a file. Raises ImbError if there are none."""
     measured = list(cells_in(lines))
     if not measured:
         raise ImbError(f"{path}: does not list the measured message sizes; give a file that imb tune wrote")
@@ -280,7 +291,8 @@ def measured_cells(path: Path, lines: Iterable[str]) -> list[Cell]:
 
 
 def choices_lines(choices: Choices) -> list[str]:
-    """`chosen Allreduce 4 1024: ring 4 0 0`: algorithm, number, segment and fan-out, for formats that do not contain them."""
+    """Comment lines with the choices: `chosen Allreduce 4 1024: ring 4 0 0`, which is algorithm, number,
+    segment and fan-out. They serve formats that do not contain these."""
     return [
         f"chosen {cell.collective} {cell.ranks} {cell.bytes}: {algorithm.name} {algorithm.number or 0} {algorithm.segment} {algorithm.fanout}"
         for cell, algorithm in sorted(choices.items())
@@ -288,7 +300,7 @@ def choices_lines(choices: Choices) -> list[str]:
 
 
 def choices_in(lines: Iterable[str]) -> dict[Cell, Algorithm]:
-    """Reads lines of `choices_lines`, whatever precedes `chosen` in them. Raises ValueError."""
+    """The choices in lines of `choices_lines`, whatever precedes `chosen` in them. Raises ValueError."""
     choices = {}
     for line in lines:
         words = line.partition("chosen ")[2].replace(":", " ").split()

@@ -1,4 +1,5 @@
-"""A library that is preloaded into ranks and records what collectives execute: compiled for the installed MPI, read back."""
+"""A library that is preloaded into ranks and records what collectives execute: it is compiled for the
+installed MPI, and its reports are read."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from imb.mpi.installations import Installation, output_of
 from imb.mpi.prebuilt import library_with
 from imb.tune.cells import Cell
 
-FOLDER = "OPENIMB_WATCH"  # the variable that names where ranks write
+FOLDER = "OPENIMB_WATCH"  # environment variable with the folder into which ranks write
 COMPILERS = ("cc", "gcc", "clang", "g++", "clang++")
 
 
 class LibraryFunction(NamedTuple):
-    """A function of the library: an algorithm of a collective."""
+    """A function of the library that implements an algorithm of a collective."""
 
     function: str
     label: str
@@ -29,11 +30,11 @@ class LibraryFunction(NamedTuple):
 
 
 class NoWatch(Exception):
-    """Why there is no such library; a clause."""
+    """The library cannot be built. The message is a clause with the reason."""
 
 
 def library_of(mpi: Installation) -> Path:
-    """The MPI's shared library. Raises ImbError where it is not found."""
+    """The MPI's shared library. Raises ImbError if it is not found."""
     interface = mpi.known.interface
     path = library_with(mpi, interface) if interface else None
     if path is None:
@@ -43,7 +44,7 @@ def library_of(mpi: Installation) -> Path:
 
 
 def library_bytes(mpi: Installation) -> bytes:
-    """The content of the MPI's shared library. Raises ImbError where it cannot be read."""
+    """The content of the MPI's shared library. Raises ImbError if it cannot be read."""
     path = library_of(mpi)
     try:
         return path.read_bytes()
@@ -84,7 +85,8 @@ def symbols(library: Path) -> dict[str, bool]:
 def compile_library(
     mpi: Installation, functions: Sequence[LibraryFunction], definitions: Sequence[str]
 ) -> Path:
-    """The library for this MPI, in the user's cache. Raises NoWatch."""
+    """Compile the library for this MPI into the user's cache, unless it is there, and return its path. Raises
+    NoWatch."""
     source = Path(__file__).with_name("watch.c")
     lines = [
         f'WATCH({watched.function}, "{watched.label}", "{watched.collective}")\n' for watched in functions
@@ -118,9 +120,12 @@ def compile_library(
 
 
 def executed_algorithms(folder: Path, *, by_rank: bool, rare: float = 0) -> dict[Cell, frozenset[str]]:
-    """What ranks wrote, calls in place left out. `by_rank`: what ranks execute differs in the same algorithm. `rare`: what was
-    executed in fewer calls, as a share of one rank's part of all calls, is left out: it made connections or communicators. Raises ImbError where the report of a rank is
-    missing or truncated."""
+    """What ranks reported, without calls in place.
+
+    `by_rank`: ranks execute different functions in the same algorithm, so labels name the rank. `rare`:
+    functions with fewer calls are left out, as a share of one rank's part of all calls, because they created
+    connections or communicators. Raises ImbError if the report of a rank is missing or truncated.
+    """
     executed: dict[Cell, set[str]] = {}
     ranks: set[int] = set()
     expected = 0

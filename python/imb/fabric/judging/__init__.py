@@ -1,1 +1,1 @@
-"""The verdict of imb fabric: endpoints, links and pairs from times of pairs. Pure."""
+"""The verdict of imb fabric: endpoints, links and pairs, judged by the times of pairs. Pure."""

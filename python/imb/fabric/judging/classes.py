@@ -1,4 +1,4 @@
-"""Classes of pairs that have a level each: distances, and endpoints of two populations. Pure."""
+"""Classes of pairs, each with its own level: by distance, and by population of endpoints. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from imb.stats.arrays import Indices, Mask, Values
 from imb.stats.medians import median, middles, number_keys, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
 
-FEWEST = 3  # pairs of a class
-SHARE = 0.25  # of the endpoints: so many slow ones are another population, not bad ones
-_CLUSTERED = 2048  # endpoints; more are not searched for groups
+FEWEST = 3  # fewest pairs of a class
+SHARE = 0.25  # if more than this share of the endpoints is slow, they are another population, not bad
+_CLUSTERED = 2048  # most endpoints that are searched for groups
 _MEASURED = 0.9  # share of all pairs that a search for groups needs
-_CHOICE = 1.5  # gain of log likelihood that groups must have, for each nat of information that names the group of every endpoint
-_APART = 5.0  # standard deviations that are between two populations at least
+_CHOICE = 1.5  # least gain of log likelihood by groups, per nat of information that names the group of every endpoint
+_APART = 5.0  # least distance between two populations, in standard deviations
 
 
 class Classes(NamedTuple):
-    """`of`: class of each pair, or of each pair and direction, first all from the lower endpoint; `names`: by class."""
+    """`of`: class of each pair, or of each pair and direction (first all from the lower endpoint); `names`:
+    by class."""
 
     of: Indices
     names: tuple[str, ...]
@@ -32,7 +33,8 @@ class Classes(NamedTuple):
 def distances(
     endpoints: Sequence[Endpoint], a: npt.NDArray[Any], b: npt.NDArray[Any], topology: Topology | None
 ) -> Classes:
-    """Classes of pairs by distance in the topology; without one, pairs within a host and between hosts."""
+    """Classes of pairs by distance in the topology; without a topology, pairs within a host and between
+    hosts."""
     hosts = {name: index for index, name in enumerate(dict.fromkeys(endpoint.host for endpoint in endpoints))}
     host = np.array([hosts[endpoint.host] for endpoint in endpoints])
     same = host[a] == host[b]
@@ -50,7 +52,7 @@ def distances(
 
 
 def leaves_of(endpoints: Sequence[Endpoint], topology: Topology) -> Indices:
-    """Index of the switch of each endpoint, -1 where the topology does not have its host."""
+    """Index of the switch of each endpoint, -1 if the topology lacks its host."""
     place = {name: int(leaf) for name, leaf in zip(topology.hosts, topology.leaf, strict=True)}
     return np.array([place.get(endpoint.host, -1) for endpoint in endpoints], dtype=np.int64)
 
@@ -58,7 +60,8 @@ def leaves_of(endpoints: Sequence[Endpoint], topology: Topology) -> Indices:
 def population_classes(
     classes: Classes, slow: Mask, a: npt.NDArray[Any], b: npt.NDArray[Any], way: str = ""
 ) -> Classes:
-    """Classes of pairs, both ways, with no, one and two endpoints of the slower population. `way`: which end that one is, if not any."""
+    """Classes of pairs, in both directions, by the number of their endpoints in the slower population
+    (`slow`). `way`: "sender" or "receiver" if a single slow endpoint counts only as this end."""
     suffixes = ("", ", one of the slower group", ", both of the slower group")
     sender, receiver = slow[np.concatenate([a, b])], slow[np.concatenate([b, a])]
     parts = sender.astype(np.int64) + receiver
@@ -74,9 +77,14 @@ def population_classes(
 def group_by_nearness(
     count: int, a: npt.NDArray[Any], b: npt.NDArray[Any], level: Values, least: float
 ) -> Indices | None:
-    """The group of each endpoint, -1: not measured. Pairs within a group are near, such as those below one switch. Groups are the cut of an average linkage
-    that explains most (Fisher), if it explains more than naming the group of each endpoint costs. None where endpoints are all alike, or more than a few
-    pairs are missing. `level`: of each pair; `least`: smallest difference of near and far pairs (logarithms)."""
+    """The group of each endpoint, -1 if it was not measured, or None if endpoints are alike or more than a
+    few pairs are missing.
+
+    Pairs within a group are near, such as pairs below one switch. The groups are the cut of an average
+    linkage that explains most (Fisher), if it explains more than it costs to name the group of each endpoint.
+    `level`: logarithm of the time of each pair; `least`: smallest difference between near and far pairs
+    (logarithms).
+    """
     measured = np.flatnonzero(np.bincount(np.concatenate([a, b]), minlength=count))
     count_measured = len(measured)
     if (
@@ -95,7 +103,7 @@ def group_by_nearness(
     away -= median(away)
     spread = max(robust_deviation(away), LEAST_SPREAD)
     residual = away
-    # Tails of noise are long on this side; near pairs are on the other one.
+    # Noise has long tails on the slow side; near pairs are on the fast side.
     away = np.minimum(away, 3 * max(spread, least))
     offset = -float(away.min())
     times = np.zeros((count, count))
@@ -122,7 +130,8 @@ def group_by_nearness(
 
 
 def group_classes(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Classes:
-    """Classes of pairs between groups, and of pairs within a group. All groups share these levels, so a group that is slow as a whole still stands out."""
+    """Classes of pairs between groups and within a group. All groups share these levels, so a group that is
+    slow as a whole still stands out."""
     parts = (label[a] == label[b]).astype(np.int64)
     return _compact(
         classes.of * 2 + np.tile(parts, 2),
@@ -132,7 +141,7 @@ def group_classes(classes: Classes, label: Indices, a: npt.NDArray[Any], b: npt.
 
 
 def _compact(classes: Indices, names: Sequence[str], fewest: int = 1) -> Classes:
-    """The classes without empty ones; a class with fewer pairs than `fewest` becomes part of the largest one."""
+    """The classes without empty ones. A class with fewer than `fewest` pairs joins the largest class."""
     pair_counts = np.bincount(classes, minlength=len(names))
     largest = int(np.argmax(pair_counts)) if len(pair_counts) else 0
     used, classes = number_keys(np.where(pair_counts[classes] < fewest, largest, classes), len(names))
@@ -140,8 +149,10 @@ def _compact(classes: Indices, names: Sequence[str], fewest: int = 1) -> Classes
 
 
 def two_populations(effects: Values, least: float) -> tuple[Mask, float]:
-    """Endpoints of the slower of two groups, and by how much, where both have SHARE or more of all endpoints (more than one
-    endpoint) and are clearly apart: split at least squares within groups (Fisher, J. Am. Stat. Assoc. 53 (1958) 789)."""
+    """Which endpoints belong to the slower of two groups, and by how much it is slower (a logarithm); none
+    and 0 if there are no two groups. Each group must have SHARE or more of the endpoints (at least two), and
+    they must be clearly apart. The split has the least squares within groups (Fisher, J. Am. Stat. Assoc. 53
+    (1958) 789)."""
     none = np.zeros(len(effects), dtype=bool), 0.0
     finite = np.flatnonzero(np.isfinite(effects))
     order = finite[np.argsort(effects[finite], kind="stable")]

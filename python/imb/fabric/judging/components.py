@@ -1,6 +1,7 @@
-"""Components that may be slow, and which of the measured pairs cross each of them. Pure.
+"""Components that may be slow, and the measured pairs that cross each of them. Pure.
 
-A sparse matrix has a row per component and a column per pair: 1,024 hosts and 1,100 links have some 5 million entries.
+A sparse matrix has a row per component and a column per pair: for 1,024 hosts and 1,100 links it has some 5
+million entries.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from imb.fabric.judging.topology import Topology
 from imb.fabric.judging.verdict import Kind
 from imb.stats.arrays import Indices, Numbers, Values
 
-FEWEST = 3  # pairs of a component that is judged
-# Of components that the same pairs cross, the one with the lowest number is named.
+FEWEST = 3  # fewest pairs of a component that is judged
+# If the same pairs cross several components, the one with the lowest number is named.
 _RANK = {"core": 0, "host": 1, "link": 2, "switch": 3, "group": 4, "pair": 5}
 
 
 @dataclass(frozen=True)
 class Component:
-    """`endpoints`: the one endpoint, or those whose pairs cross it. `alternatives`: components that the same measured pairs
-    cross. `way`: "sender" or "receiver" for an endpoint that is one of them."""
+    """`endpoints`: the endpoint itself, or the endpoints whose pairs cross the component. `alternatives`:
+    components that the same measured pairs cross. `way`: "sender" or "receiver" if the component is an
+    endpoint in this role."""
 
     kind: Kind
     name: str
@@ -48,11 +50,11 @@ class Components:
 
     @cached_property
     def kinds(self) -> Indices:
-        """Hosts are compared with hosts, links with links."""
+        """Kind of each component as a number: hosts are compared with hosts, links with links."""
         return np.array([_RANK[component.kind] for component in self.each], dtype=np.int64)
 
     def pairs(self, component: int) -> Indices:
-        """Columns of the pairs that cross it."""
+        """Columns of the pairs that cross a component."""
         begin, end = self.member.indptr[component : component + 2]
         columns: Indices = self.member.indices[begin:end]
         return columns
@@ -64,8 +66,8 @@ def components_of(
     b: Numbers,
     topology: Topology | None,
 ) -> Components:
-    """Endpoints, hosts with several endpoints and their links, and groups of links; those without FEWEST pairs are left out,
-    and those that the same measured pairs cross are one."""
+    """Endpoints, hosts with several endpoints and their links, and groups of links. Components with fewer
+    than FEWEST pairs are left out. Components that the same measured pairs cross are merged."""
     from scipy.sparse import csr_array
 
     column = np.full((len(endpoints), len(endpoints)), -1, dtype=np.int32)
@@ -102,7 +104,7 @@ def components_of(
 def _candidates(
     endpoints: Sequence[Endpoint], column: Numbers, topology: Topology | None
 ) -> Iterator[tuple[Component, Numbers]]:
-    """All components with their pairs. Of several with the same pairs, the first one is named."""
+    """Yield all components with their pairs. If several have the same pairs, the first one is named."""
     hosts: dict[str, list[int]] = {}
     for endpoint in endpoints:
         hosts.setdefault(endpoint.host, []).append(endpoint.index)
@@ -147,7 +149,7 @@ def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:
 
 
 def hardly_measured(sweep: Sweep) -> list[str]:
-    """Endpoints that met too few others to be judged; a meeting without an answer counts."""
+    """Names of endpoints that met too few others to be judged. A meeting without an answer counts."""
     count = len(sweep.endpoints)
     measured = np.zeros(count * count, dtype=bool)
     measured[sweep.pair_codes()] = True

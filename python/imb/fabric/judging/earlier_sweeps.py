@@ -1,4 +1,5 @@
-"""Sweeps against earlier sweeps of the same endpoints: the time of each pair over its earlier times. Pure."""
+"""Comparison with earlier sweeps of the same endpoints: the time of each pair divided by its earlier times.
+Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +11,19 @@ import numpy as np
 from imb.fabric.judging.sweep import Sweep
 from imb.model.units import count_of, size
 
-RATIO_OF_ONE = 1e-6  # seconds that stand for a ratio of 1 in a sweep of ratios
+RATIO_OF_ONE = 1e-6  # seconds that represent a ratio of 1 in a sweep of ratios
 
 
 def divide_by_past(
     sweeps: Sequence[Sweep], past: Sequence[Sweep], name: str
 ) -> tuple[list[Sweep], list[str], float]:
-    """Sweeps whose times are divided by those of the same pair in `past`, which has the same indices of endpoints; notes; and
-    the largest median of a sweep. So a component that always was slower does not stand out; one that became slower does.
+    """Sweeps whose times are divided by the times of the same pair in `past`, which has the same indices of
+    endpoints; notes; and the largest median ratio of a sweep. A component that was always slower does not
+    stand out; one that became slower does.
 
-    The first time of a pair is divided by its first earlier time, the second by the second, and so on. So the spread over passes has the noise
-    of both, and the judge estimates it from that. Pairs that were not measured in the past are left out.
+    The first time of a pair is divided by its first earlier time, the second by the second, and so on. So the
+    spread over passes contains the noise of both, and the judge estimates it from this spread. Pairs without
+    earlier times are left out.
     """
     by_size = {(sweep.benchmark, sweep.bytes): sweep for sweep in past}
     compared: list[Sweep] = []
@@ -30,7 +33,7 @@ def divide_by_past(
         earlier = by_size.get((sweep.benchmark, sweep.bytes))
         ratios = _ratios(sweep, earlier) if earlier else None
         if not np.isfinite(sweep.seconds).any():
-            compared.append(sweep)  # nothing answers now
+            compared.append(sweep)  # no pair answers now
             continue
         if ratios is None or not (np.isfinite(ratios) & (ratios > 0)).any():
             notes.append(f"{sweep.benchmark} {size(sweep.bytes)}: no pair is in {name}; not judged")
@@ -61,7 +64,8 @@ def divide_by_past(
 
 
 def _ratios(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Each time over an earlier time of its pair in the same direction, else in the other one. NaN: failed now; infinite: not in the past."""
+    """Each time divided by an earlier time of its pair in the same direction, or else in the opposite one.
+    NaN if the pair failed now, infinite if it has no earlier time."""
     ratios = _ratios_of(sweep, past)
     if np.isinf(ratios).any():
         ratios = np.where(np.isinf(ratios), _ratios_of(sweep, replace(past, a=past.b, b=past.a)), ratios)
@@ -77,7 +81,7 @@ def _ratios_of(sweep: Sweep, past: Sweep) -> np.ndarray[tuple[int], np.dtype[np.
     pairs = sweep.a * count + sweep.b
     by_pair = np.argsort(pairs, kind="stable")
     sorted_pairs = pairs[by_pair]
-    # Of each time, its number among the times of its pair.
+    # Position of each time among the times of its pair.
     occurrence = np.arange(len(pairs)) - np.searchsorted(sorted_pairs, sorted_pairs)
     first = np.searchsorted(keys, sorted_pairs)
     counts = np.searchsorted(keys, sorted_pairs, side="right") - first

@@ -1,9 +1,11 @@
 """From sweeps to a verdict: which components are slow, at known error rates. Pure.
 
-Each size is screened for slow components by a part of its passes, and what is suspected is confirmed by the others (imb.fabric.judging.judge). Sizes share the
-level (Bonferroni), and so do looks: the verdict on the k-th launch has 1 / (k (k + 1)) of it. What is named must be slower by `least_effect` or more.
+A part of the passes of each size is screened for slow components, and the other passes confirm suspects
+(imb.fabric.judging.judge). Sizes share the level (Bonferroni), and so do looks: the verdict on the k-th
+launch has 1 / (k (k + 1)) of it. A named component must be slower by `least_effect` or more.
 
-Noise that affects one host for the whole sweep looks like a slow host; this sweep alone cannot separate the two.
+If noise affects one host during the whole sweep, it looks like a slow host; one sweep cannot separate the
+two.
 """
 
 from __future__ import annotations
@@ -66,14 +68,14 @@ from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import median, middles, number_keys
 
 FEWEST_ENDPOINTS = 4
-_UNDECIDED = 0.05  # p-value of a suspect that more passes may confirm
-_TAIL = 0.05  # p-value, by the tail of all others, of a pair that is named
-_DOUBTED = 0.5  # the same of a pair that is measured once more
-_FEW = 0.1  # of the links have fewer pairs than the one whose sensitivity is reported
-_SEVERAL = 0.1  # share of slow pairs beyond which slow hosts may be among them
-_ALIKE = 1.5  # times the effect of a link: what a pair that crosses it may have
+_UNDECIDED = 0.05  # largest p-value of a suspect that more passes may confirm
+_TAIL = 0.05  # largest p-value, by the tail of all other pairs, of a named pair
+_DOUBTED = 0.5  # largest such p-value of a pair that is measured again
+_FEW = 0.1  # the reported sensitivity is that of a link at this quantile of the number of pairs
+_SEVERAL = 0.1  # if a larger share of pairs is slow, slow hosts may be among them
+_ALIKE = 1.5  # a pair that crosses a slow link may have up to this many times its effect
 _95 = 1.96
-_SURE = 3.0  # standard errors; noise is farther away in 1 of 700
+_SURE = 3.0  # standard errors that noise exceeds in 1 of 700 cases
 
 
 def judge_sweeps(
@@ -83,8 +85,8 @@ def judge_sweeps(
     level: float = ANY_FALSE,
     least_effect: float = 0.05,
 ) -> Verdict:
-    """One verdict of all sweeps, which have the same endpoints. `level`: probability that anything is named in a healthy
-    sweep, at most; `least_effect`: what is less slow than this is not named."""
+    """One verdict on all sweeps, which have the same endpoints. `level`: largest probability that anything is
+    named in a healthy sweep; `least_effect`: a smaller slowdown, as a share, is never named."""
     if not sweeps:
         return NOTHING
     prepared: SweepLayout | None = None
@@ -125,7 +127,7 @@ def judge_sweeps(
 
 
 def _layout(sweep: Sweep, topology: Topology | None, before: SweepLayout | None) -> SweepLayout:
-    """The layout of a sweep. It has the components of the sweep before, if that has the same pairs."""
+    """The layout of a sweep. It reuses the components of the sweep `before` if that has the same pairs."""
     count = len(sweep.endpoints)
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     codes, at = number_keys(sweep.pair_codes()[good], count * count)
@@ -143,13 +145,13 @@ def _layout(sweep: Sweep, topology: Topology | None, before: SweepLayout | None)
 
 
 def _distances(sweep: Sweep, a: Numbers, b: Numbers, topology: Topology | None) -> Classes:
-    """Classes of pairs by distance, the same both ways."""
+    """Classes of pairs by distance, equal in both directions."""
     classes = distances(sweep.endpoints, a, b, topology)
     return classes._replace(of=np.tile(classes.of, 2))
 
 
 class _Size:
-    """What one sweep shows."""
+    """The findings of one sweep: one benchmark and size."""
 
     def __init__(
         self, layout: SweepLayout, topology: Topology | None, level: float, least_effect: float
@@ -210,7 +212,7 @@ class _Size:
         self._judge_sensitivity()
 
     def _failed(self) -> list[Suspect]:
-        """Pairs that did not answer when they last met, of endpoints that do answer."""
+        """Suspects for pairs that did not answer when they last met, although both endpoints answer others."""
         suspects = []
         for a, b in unanswered_pairs(self.sweep):
             if a in self.silent or b in self.silent:
@@ -229,7 +231,8 @@ class _Size:
         return f"{self.sweep.endpoints[a].name} {word} {self.sweep.endpoints[b].name}"
 
     def _find_groups(self) -> bool:
-        """Finds groups of endpoints by their times, as the switches are not known; whether there are any."""
+        """Find groups of endpoints by their times, because the switches are unknown. Returns whether there
+        are any."""
         layout = self.layout
         middle = middles(layout.key[layout.good], len(layout.a), layout.logs[layout.good])
         of = self.classes.of[: len(middle)]
@@ -247,7 +250,8 @@ class _Size:
         return True
 
     def _find_populations(self) -> bool:
-        """Whether more than a quarter of the endpoints are slower: they are another kind of host, not bad ones."""
+        """Return whether more than a quarter of the endpoints is slower: they are then another kind of host,
+        not bad ones."""
         layout, count = self.layout, len(self.sweep.endpoints)
         part = self.whole.part
         links = tuple(at for at in self.whole.chosen if part.each[at].kind not in ("core", "host"))
@@ -265,8 +269,9 @@ class _Size:
         return True
 
     def _find_apart(self, known: set[int]) -> list[int]:
-        """Without a topology, a group of suspected endpoints, none of them `known`, that are near each other and far from all others: they are below another
-        switch, or its uplink is slow. From now on they are compared with each other only."""
+        """Without a topology, find a group of suspected endpoints, none of them `known`, that are near each
+        other and far from all others: they are below another switch, or its uplink is slow. From then on they
+        are compared only with each other. Empty if there is none."""
         for at in self.whole.chosen:
             component = self.whole.part.each[at]
             if component.kind not in ("core", "host") or len(component.endpoints) > 1:
@@ -278,7 +283,8 @@ class _Size:
         return []
 
     def _near_suspects(self, at: int) -> tuple[list[int], float]:
-        """The endpoints that are about as slow as a suspected one, if they are near each other, and by how much they are slow; else none."""
+        """The endpoints that are about as slow as a suspected one, and by how much they are slower (a
+        logarithm), if they are near each other. Otherwise an empty list and 0."""
         layout, fit, component = self.layout, self.whole, self.whole.part.each[at]
         end = component.endpoints[0]
         effects = np.nan_to_num(endpoint_effects(fit, fit.part.there, component.way))
@@ -292,7 +298,7 @@ class _Size:
                 core, like, limit = group, effects >= half, half
         places = np.flatnonzero(fit.part.there)
         a, b = (column[places % len(layout.a)] for column in (layout.a, layout.b))
-        usual = core & (effects <= 4 * limit)  # others are slow themselves
+        usual = core & (effects <= 4 * limit)  # slower endpoints are slow themselves
         values = fit.residual[places[usual[a] & usual[b]]]
         sure = 0.0 if core is like else _SURE * _median_error(fit.spread, len(values))
         if not core[end] or len(values) < FEWEST or median(values) >= max(limit, sure):
@@ -305,13 +311,13 @@ class _Size:
         return np.flatnonzero(near).tolist(), median(effects[near]) if near.any() else 0.0
 
     def _add_apart(self, group: Sequence[int], slower: float, way: str) -> None:
-        """Records a group that stands apart, perhaps one way only; its pairs are classes of their own."""
+        """Record a group that stands apart, perhaps in one direction only. Its pairs get their own classes."""
         layout = self.layout
         slow = np.zeros(len(self.sweep.endpoints), dtype=bool)
         slow[list(group)] = True
         self.classes = population_classes(self.classes, slow, layout.a, layout.b, way)
         self.layout = replace(layout, of=self.classes.of)
-        # Of two switches it is not known which one is farther from the other.
+        # With only two switches, it is unknown which group stands apart.
         several = self.group_of is None
         if self.group_of is not None:
             others = self.group_of[~slow]
@@ -324,8 +330,8 @@ class _Size:
         )
 
     def _add_population(self, group: Sequence[int], slower: float, *, unsure: bool = True) -> None:
-        """Records a group of slower endpoints as a population, instead of a list of slow hosts. The cores of one host may differ by design, so they do
-        not make the verdict `unsure`."""
+        """Record a group of slower endpoints as a population instead of a list of slow hosts. The cores of
+        one host may differ by design, so they do not make the verdict `unsure`."""
         share = len(group) / len(self.sweep.endpoints)
         self.populations.append(
             Populations("endpoints", tuple(group), share, slower, self.sweep.benchmark, self.sweep.bytes)
@@ -348,7 +354,8 @@ class _Size:
         self._whole_groups()
 
     def _suspect(self, at: int, result: RetestResult | None) -> Suspect:
-        """Named where fresh passes confirm it, and no other component explains its pairs about as well."""
+        """A suspect. It is named if fresh passes confirm it and no other component explains its pairs about
+        as well."""
         component = self.all_passes.each[at]
         effect, error = self.final.effect(at), self.final.error(at)
         p = 1.0 if result is None else result.p_value
@@ -390,11 +397,12 @@ class _Size:
         )  # fmt: skip
 
     def _noise_is_of_passes(self) -> bool:
-        """Whether the spread of pairs is that of their passes. Else pairs differ by nature, whatever the number of passes."""
+        """Whether the spread of pairs is explained by their passes. Otherwise pairs differ by nature, however
+        many passes there are."""
         return bool(self.final.spread < 1.5 * self.all_passes.error)
 
     def _whole_groups(self) -> None:
-        """Adds a note where all hosts of a group are named, as what they share may be slow instead."""
+        """Add a note if all hosts of a group are named, because what they share may be slow instead."""
         slow = {suspect.endpoints[0] for suspect in self.suspects if suspect.named and suspect.kind == "host"}
         groups = [] if self.group_of is None else range(int(self.group_of.max()) + 1)
         for group in groups if len(groups) > 2 else ():
@@ -416,8 +424,9 @@ class _Size:
         return self.topology.leaves[leaf] if self.topology.leaves else "its switch"
 
     def _route(self, at: int, effect: float) -> str:
-        """Whether a host is also slow to hosts below its own switch: "" if it is, as slow hosts are; "route" if it is not; "?" where that is not known.
-        Noise answers wrongly less often than in `level`, all suspects together."""
+        """Whether a host is also slow to hosts below its own switch: "" if so, as slow hosts are; "route" if
+        not; "?" if it is unknown. Noise gives a wrong answer with a probability below `level`, for all
+        suspects together."""
         component = self.all_passes.each[at]
         if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
             return ""
@@ -441,7 +450,7 @@ class _Size:
         return "route" if inside <= min(effect / 2 - error, effect - sure) else "?"
 
     def _inside(self, columns: Indices, under: Mask) -> Mask:
-        """Which pairs have both ends in a group."""
+        """Which pairs have both ends in a group (`under`: mask of endpoints)."""
         pair = columns % len(self.layout.a)
         return np.asarray(under[self.layout.a[pair]] & under[self.layout.b[pair]])
 
@@ -514,8 +523,8 @@ class _Size:
         )  # fmt: skip
 
     def _on_a_slow_route(self, pair: int, effect: float) -> bool:
-        """Whether a pair may be slow because of a named link or route: it is about as slow as a link that one of its shortest routes crosses, or as a route
-        out of its switch, whose cable it may share."""
+        """Whether a named link or route may make a pair slow: the pair is about as slow as a link that one of
+        its shortest routes crosses, or as a route out of its switch, whose cable it may share."""
         if self.topology is None:
             return False
         ends = [int(column[pair]) for column in (self.layout.a, self.layout.b)]
@@ -547,7 +556,7 @@ class _Size:
     # --- The rest -----------------------------------------------------------------------------------------------------
 
     def _list_unjudged(self) -> None:
-        """Lists links that all pairs of a distance cross: they have no peers to be compared with."""
+        """List links that all pairs of a distance cross: no other link can be compared with them."""
         confounded = [
             self.layout.components.each[at]
             for at in np.flatnonzero(self.all_passes.confounded[0]).tolist()
@@ -610,12 +619,13 @@ class _Size:
 
 
 def _passes(layout: SweepLayout) -> int:
-    """How often a pair was measured, in the median."""
+    """How often a pair was measured, median over pairs."""
     return int(np.median(np.bincount(layout.key[layout.good], minlength=1)))
 
 
 def endpoint_effects(fit: Fit, kept: Mask, way: str = "") -> Values:
-    """Mean of each endpoint over the bounded times with its partners, of these pairs; NaN for one without a pair. `way`: as sender or as receiver only."""
+    """For each endpoint, the mean of its bounded residuals over these pairs; NaN without a pair. `way`: only
+    as "sender" or "receiver"."""
     layout, places = fit.part.layout, np.flatnonzero(kept)
     pair, count = places % len(layout.a), len(layout.sweep.endpoints)
     if way:
@@ -631,7 +641,7 @@ def endpoint_effects(fit: Fit, kept: Mask, way: str = "") -> Values:
 
 
 def _median_error(spread: float, count: int) -> float:
-    """Standard error of the median of so many values."""
+    """Standard error of the median of `count` values."""
     return float(1.25 * spread / np.sqrt(max(count, 1)))
 
 

@@ -1,9 +1,10 @@
-"""A screen for slow components, and their confirmation by passes that it did not see. Pure.
+"""A screen for slow components, and their confirmation by passes that the screen did not see. Pure.
 
-The screen takes the component that explains most, one after the other (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad, Asilomar Conf. (1993) 40).
-It may be wrong: noise has long tails and lasts for some passes. So a component is named only where it is slow again in fresh passes,
-significantly, and more than every control, all components of its kind that are not suspected. If it is healthy, these are exchangeable: it is the slowest of
-N + 1 once in N + 1 times, whatever the noise.
+The screen repeatedly chooses the component that explains most (orthogonal matching pursuit: Pati, Rezaiifar
+and Krishnaprasad, Asilomar Conf. (1993) 40). It may be wrong: noise has long tails and lasts for some passes.
+So a component is named only if it is slow again in fresh passes, significantly, and more than every control:
+all components of its kind that are not suspected. If it is healthy, these are exchangeable: it is the slowest
+of N + 1 once in N + 1 times, whatever the noise.
 """
 
 from __future__ import annotations
@@ -19,34 +20,34 @@ from imb.stats.arrays import Mask, Values
 from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
 
-SCREEN = 0.02  # healthy sweeps that the screen suspects, about
-MOST = 24  # slow components
-_TRIED = 12  # components with the highest scores, of which the best one is chosen
-_FEW_PEERS = 10  # links or switches
-_FEW = 8  # endpoints: one has a quarter of all pairs or more
-_NEAR = 0.8  # of the least effect: a component must be so slow in each part of the passes
-_SCREENED = 3.0  # standard deviations by which a pair that is measured again is slower than others
-_FAR = 4.0  # the same of a suspected one, of an asymmetric one, and of pairs that are many
-_PAIRS = 8  # suspected pairs at most; of many endpoints, a quarter of their number
-_ASYMMETRIC = 4  # suspected asymmetric pairs at most
-_MANY = 0.01  # share of all pairs: so many slow ones are a population
-_FEWEST_MANY = 10  # pairs: fewer are no population
-_TAIL = 0.05  # share of pairs that show the tail
-RANK = 0.01  # chance that a pair is among the slowest by its rank alone
-_POWER = 0.99  # of sweeps that find a detectable effect
+SCREEN = 0.02  # approximate share of healthy sweeps in which the screen suspects a component
+MOST = 24  # most slow components
+_TRIED = 12  # number of components with the highest scores from which the best is chosen
+_FEW_PEERS = 10  # a kind of link or switch with fewer components has few peers
+_FEW = 8  # with at most this many endpoints, each has a quarter of all pairs or more
+_NEAR = 0.8  # share of the least effect that a component must have in each part of the passes
+_SCREENED = 3.0  # standard deviations; a pair that is slower than others by more is measured again
+_FAR = 4.0  # standard deviations beyond which pairs are suspected, asymmetric, or counted as a population
+_PAIRS = 8  # most suspected pairs; with many endpoints, a quarter of their number
+_ASYMMETRIC = 4  # most suspected asymmetric pairs
+_MANY = 0.01  # if more than this share of all pairs is slow, they are a population
+_FEWEST_MANY = 10  # fewer slow pairs are no population
+_TAIL = 0.05  # share of pairs that define the tail
+RANK = 0.01  # largest chance, by rank alone, that a named pair is among the slowest
+_POWER = 0.99  # share of sweeps that find a detectable effect
 
 
 class RetestResult(NamedTuple):
-    """`p_value`: adjusted probability of the fresh passes without an effect; `again`: slow in the earlier passes by themselves, and in the fresh ones more than
-    all controls."""
+    """`p_value`: adjusted p-value of no effect in the fresh passes; `again`: the component was slow in the
+    earlier passes alone, and in the fresh ones more than all controls."""
 
     p_value: float
     again: bool
 
 
 def screen(part: SweepPart, least: float) -> Fit:
-    """Slow components. Two slow hosts of a switch may look like a slow switch as long as they are unknown: so a link or switch is replaced by endpoints where
-    these explain more."""
+    """Find slow components. Two slow hosts of a switch may look like a slow switch as long as they are
+    unknown. So a link or switch is replaced by endpoints if these explain more."""
     every = ~part.confounded[0]
     fit = _grown(part, [], every, least)
     ends = np.array([each.kind in ("core", "host") for each in part.each], dtype=bool)
@@ -72,7 +73,7 @@ def _unexplained(fit: Fit, spread: float) -> float:
 def _grown(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fit:
     chosen = list(begin)
     fit = Fit(part, tuple(chosen))
-    # A component with many of all pairs, or with few peers, raises the level and the spread that it is seen against.
+    # A component with a large share of all pairs, or with few peers, raises the level and the spread of its comparison.
     few = len(part.layout.sweep.endpoints) <= _FEW
     peers = np.bincount(part.kinds, minlength=1)[part.kinds]
     scarce = (peers < _FEW_PEERS) & ~np.isin(part.kinds, list(part.ends))
@@ -100,7 +101,7 @@ def _grown(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fi
             break
         chosen.append(best)
         fit = Fit(part, tuple(chosen))
-    while True:  # what was chosen may be explained by what came later
+    while True:  # components that were chosen later may explain earlier ones
         weak = [
             component
             for component in chosen
@@ -114,7 +115,7 @@ def _grown(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fi
 
 
 def limits_of(fit: Fit) -> dict[int, float]:
-    """Scores from which components are suspected, by kind: Student's, Bonferroni over all components."""
+    """Scores from which components are suspected, by kind: Student's t, Bonferroni over all components."""
     component_count = max(len(fit.part.each), 1)
     return {
         kind: -float(stdtrit(freedom, SCREEN / component_count))
@@ -123,7 +124,7 @@ def limits_of(fit: Fit) -> dict[int, float]:
 
 
 def is_significant(fit: Fit, component: int, least: float) -> bool:
-    """Whether a slow component is significant and large enough by itself."""
+    """Whether a slow component is significant and large enough alone."""
     return (
         significance(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
         and fit.effect(component) >= _NEAR * least
@@ -131,15 +132,16 @@ def is_significant(fit: Fit, component: int, least: float) -> bool:
 
 
 def significance(fit: Fit, component: int) -> float:
-    """The effect of a component in standard errors, the larger of two figures: a score is bounded, so that of few pairs is below the limit for few peers; and
-    the ratio of effect and error is small if some of the pairs are not slow."""
+    """The effect of a component in standard errors: the larger of score and ratio. A score is bounded, so
+    with few pairs it stays below the limit for few peers. The ratio of effect and error is small if some of
+    the pairs are not slow."""
     return max(fit.score(component), fit.ratio(component))
 
 
 def confirm(
     first: SweepPart, fresh: SweepPart, chosen: tuple[int, ...], least: float
 ) -> dict[int, RetestResult]:
-    """The result of each of these components that both parts have, by its index."""
+    """The result of each of the `chosen` components that both parts have, by its index."""
     shared = tuple(component for component in chosen if component < min(len(first.each), len(fresh.each)))
     earlier, fit = Fit(first, shared), Fit(fresh, shared)
     results = {}
@@ -158,7 +160,8 @@ def confirm(
 
 
 def similar_components(fit: Fit, component: int) -> list[int]:
-    """Other components that explain its pairs about as well: nearly the same ones."""
+    """Up to four other components that explain its pairs about as well, the best first: their pairs are
+    nearly the same."""
     without = Fit(fit.part, tuple(other for other in fit.chosen if other != component), fit)
     explained = without.explained(component)
     inside = np.zeros(len(fit.part.value))
@@ -180,8 +183,9 @@ def similar_components(fit: Fit, component: int) -> list[int]:
 
 
 class PairScreen(NamedTuple):
-    """Values of pairs, NaN where there is none, and pairs that may be slow by them, the slowest first; `far`: how many of them are beyond
-    `_FAR`; `share`, `effect`: of pairs that are too many to be single ones."""
+    """`value`: logarithm of the excess time of each pair, NaN if there is none. `suspects`: pairs that may be
+    slow, the slowest first; `far`: number of them beyond `_FAR`. `share`, `effect`: share and median excess
+    of slow pairs, if they are too many to be single pairs."""
 
     value: Values
     suspects: list[int]
@@ -206,7 +210,8 @@ def slow_pairs(fit: Fit, least: float) -> PairScreen:
 
 
 def asymmetric_pairs(fit: Fit, least: float) -> PairScreen:
-    """How much longer each pair takes from its lower endpoint than back. A suspect is a pair, or -1 - pair where the way back takes longer."""
+    """How much longer each pair takes from its lower endpoint than back (a logarithm). A suspect is the index
+    of a pair, or -1 - index if the way back takes longer."""
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return PairScreen(np.full(pairs, np.nan), [])
@@ -228,9 +233,13 @@ def asymmetric_pairs(fit: Fit, least: float) -> PairScreen:
 def confirm_pairs(
     singles: PairScreen, fresh: Values, least: float, *, both_signs: bool, steady: bool
 ) -> dict[int, RetestResult]:
-    """By the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any of them may be the slowest. Bonferroni over the suspects; if the
-    pairs are too few for that and `steady`, as the noise of a pass does not last, one after the other, the slowest first, until one is not confirmed
-    (Maurer, Hothorn and Lehmacher 1995)."""
+    """Results by the rank of each suspect among all other pairs of the fresh passes: if it is healthy, any
+    pair may be the slowest.
+
+    Bonferroni applies over the suspects. If there are too few pairs for that and the noise of a pass does not
+    last (`steady`), suspects are tested one after the other, the slowest first, until one is not confirmed
+    (Maurer, Hothorn and Lehmacher 1995).
+    """
     where = {code: code if code >= 0 else -1 - code for code in singles.suspects}
     controls = np.isfinite(fresh)
     where = {code: at for code, at in where.items() if controls[at]}
@@ -247,8 +256,8 @@ def confirm_pairs(
 
 
 def common_share(first: Values, fresh: Values) -> float:
-    """Share of the deviation of pairs that two parts have in common: what differs by nature, not by noise. The root of a robust correlation
-    (Gnanadesikan and Kettenring, Biometrics 28 (1972) 81)."""
+    """The share of the deviation of pairs that two parts have in common: a natural difference, not noise. It
+    is the root of a robust correlation (Gnanadesikan and Kettenring, Biometrics 28 (1972) 81)."""
     both = np.isfinite(first) & np.isfinite(fresh)
     if np.count_nonzero(both) < _FEWEST_MANY:
         return 1.0
@@ -258,8 +267,9 @@ def common_share(first: Values, fresh: Values) -> float:
 
 
 def tail_probability(away: Values, pair: int, share: float) -> float:
-    """Probability that a pair is as slow as this one, by the slowest others (Pickands, Ann. Stat. 3 (1975) 119), of whose deviations `share` is no noise:
-    passes do not show it, as pairs that differ by nature differ in all of them."""
+    """Probability that a healthy pair is as slow as this one, from the slowest other pairs (Pickands, Ann.
+    Stat. 3 (1975) 119). `share`: share of their deviations that is no noise; pairs that differ by nature
+    differ in all passes, so passes do not show it."""
     others = np.delete(away, pair)
     others = share * others[np.isfinite(others)]
     tail = min(max(int(_TAIL * len(others)), _FEWEST_MANY), len(others) // 2)
@@ -272,7 +282,7 @@ def tail_probability(away: Values, pair: int, share: float) -> float:
 
 
 def _both(values: Values, fit: Fit) -> Values:
-    """Mean of both ways; at most 0 for a pair that is slow in one way only."""
+    """Mean over both directions; at most 0 for a pair that is slow in one direction only."""
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:
         return values
@@ -281,8 +291,9 @@ def _both(values: Values, fit: Fit) -> Values:
 
 
 def detectable_effect_of(fit: Fit, least: float, kind: str, share: float) -> tuple[float, float]:
-    """The effect that the screen finds in 99 of 100 sweeps, of a component that has as many pairs as the `share` quantile of its kind; and the factor by which
-    components of its kind vary more than their pairs explain."""
+    """The effect (a logarithm) that the screen finds in 99 of 100 sweeps, for a component with as many pairs
+    as the `share` quantile of its kind; and the factor by which components of this kind vary more than their
+    pairs explain."""
     each, part = fit.part.each, fit.part
     counts = part.member @ part.there.astype(np.float64)
     candidates = [
@@ -303,8 +314,9 @@ def _matches_kind(kind: str, wanted: str) -> bool:
 
 
 def halves(layout: SweepLayout) -> tuple[Mask, Mask]:
-    """Records that are screened, and those that confirm: the last of several launches, or the later half of the passes of one; the later half of each
-    launch, if launches have different endpoints."""
+    """Masks of records: those that are screened, and those that confirm. The last of several launches
+    confirms, or the later half of the passes of one launch. If launches have different endpoints, the later
+    half of each launch confirms."""
     sweep = layout.sweep
     launches = np.zeros(len(sweep.a), dtype=np.int64) if sweep.launches is None else sweep.launches
     numbers = np.unique(launches).tolist()

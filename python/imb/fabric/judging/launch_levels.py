@@ -1,6 +1,7 @@
-"""Launches that differ as a whole: each is leveled with those before it. Pure.
+"""Leveling of launches that differ as a whole. Pure.
 
-Pairs of a launch with few rounds may be in this launch only, so what all of them share would be an effect of their endpoints.
+With few rounds, a pair may be in one launch only. An effect that all pairs of this launch share would then
+look like an effect of their endpoints.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ from imb.stats.medians import median, number_keys, table_by_index
 
 
 def level_launches(sweep: Sweep, topology: Topology | None) -> Sweep:
-    """The times of each launch but the first one, divided by the factor by which the launch is slower than earlier ones. The factor is that of new pairs,
-    compared with pairs of the same distance, if half of the endpoints are in disjoint new pairs: pairs of one endpoint show the endpoint as much as the
-    launch. Pairs with an endpoint that no earlier launch measured do not count. Else the factor is that of pairs that were measured before. Where there are
-    none, or the first launch has all pairs, nothing is changed."""
+    """The sweep, with the times of each launch except the first divided by the factor by which this launch is
+    slower than earlier ones.
+
+    New pairs are compared with pairs of the same distance, if half of the endpoints are in disjoint new
+    pairs: the pairs of one endpoint would show the endpoint as much as the launch. Pairs with an endpoint
+    that no earlier launch measured do not count. Otherwise pairs that were measured before give the factor.
+    If there are none, or the first launch has all pairs, the sweep is unchanged.
+    """
     numbers = [] if sweep.launches is None else np.flatnonzero(np.bincount(sweep.launches)).tolist()
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     if len(numbers) < 2 or not good.any():
@@ -31,8 +36,8 @@ def level_launches(sweep: Sweep, topology: Topology | None) -> Sweep:
     classes, _ = distances(sweep.endpoints, a, b, topology)
     logs, launch = np.log(sweep.seconds[good]), np.asarray(sweep.launches)[good]
     if np.bincount(at[launch == numbers[0]], minlength=len(codes)).all():
-        return sweep  # each pair has times of its own to be compared with
-    before = np.full(len(codes), np.nan)  # level of each pair
+        return sweep  # every pair can be compared with its own earlier times
+    before = np.full(len(codes), np.nan)  # earlier level of each pair
     met = np.zeros(count, dtype=bool)
     slower = np.zeros(len(logs))
     for number in numbers:
@@ -61,8 +66,9 @@ def _offset(
     ends: tuple[Indices, Indices],
     met: Mask,
 ) -> float:
-    """The logarithm of the factor of a launch with these `pairs`, which take `now`. `before`: levels of all pairs, NaN: not measured; `classes`: their distances;
-    `met`: endpoints that were measured before."""
+    """The logarithm of the factor of a launch with these `pairs`, whose logarithms of time are `now`.
+    `before`: levels of all pairs, NaN if not measured; `classes`: their distances; `ends`: endpoints of
+    `pairs`; `met`: endpoints that were measured before."""
     finite = np.isfinite(before)
     levels = np.array(
         [median(before[finite & (classes == distance)]) for distance in range(int(classes.max()) + 1)]
@@ -78,7 +84,8 @@ def _offset(
 
 
 def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
-    """Whether `enough` of these pairs have no endpoint in common, if each endpoint takes its first free partner. The pairs are sorted."""
+    """Whether `enough` of these pairs share no endpoint, if each endpoint takes its first free partner. The
+    pairs are sorted."""
     used = np.zeros(int(max(a.max(initial=-1), b.max(initial=-1))) + 1, dtype=bool)
     disjoint = 0
     each, first = np.unique(a, return_index=True)
@@ -95,7 +102,7 @@ def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
 
 
 def _medians(at: Indices, values: Values) -> tuple[Indices, Values]:
-    """Each index that occurs, and the lower median of its values."""
+    """The indices that occur, and the lower median of the values of each."""
     indices, places = number_keys(at, int(at.max(initial=-1)) + 1)
     table, counts = table_by_index(places, len(indices), values)
     return indices, np.sort(table, axis=0)[(counts - 1) // 2, np.arange(len(indices))]

@@ -1,4 +1,4 @@
-"""From the columns of launches to sweeps: endpoints by name, one sweep for each benchmark and size. Pure."""
+"""From columns of launches to sweeps: endpoints by name, one sweep for each benchmark and size. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from imb.stats.arrays import Numbers
 
 
 def endpoints_of(launches: Sequence[PairLaunch], earlier: Sequence[Endpoint] = ()) -> tuple[Endpoint, ...]:
-    """The endpoints of all launches, each once: host and place identify it. `earlier` ones keep their indices."""
+    """The distinct endpoints of all launches, identified by host and place. Endpoints in `earlier` keep their
+    indices."""
     by_name = {(endpoint.host, endpoint.place): endpoint for endpoint in earlier}
     for launch in launches:
         for host, place in endpoint_names(launch.run):
@@ -26,8 +27,9 @@ def endpoints_of(launches: Sequence[PairLaunch], earlier: Sequence[Endpoint] = (
 
 
 def sweeps_of(launches: Sequence[PairLaunch], endpoints: tuple[Endpoint, ...]) -> list[Sweep]:
-    """A sweep for each benchmark and size, of all launches together. Passes and rounds of later launches continue the numbers of earlier ones.
-    Empty where no pair was measured. Raises ImbError where launches of one benchmark and size have different loads."""
+    """One sweep for each benchmark and size, over all launches. Numbers of passes and rounds of later
+    launches continue those of earlier ones. Empty if no pair was measured. Raises ImbError if launches of one
+    benchmark and size have different loads."""
     index = {(endpoint.host, endpoint.place): endpoint.index for endpoint in endpoints}
     tables = [
         np.array([index[name] for name in endpoint_names(launch.run)], dtype=np.int32) for launch in launches
@@ -88,8 +90,8 @@ def _sweep(
 
 
 def load_of(launch: PairLaunch) -> str:
-    """The load beside a pair, as text; empty where the records do not have it. Rounds of -pairs_file and those of all pairs are the
-    same load: --quick has both."""
+    """The load beside a pair, as text; empty if the records lack it. Rounds of -pairs_file and rounds of all
+    pairs are the same load: --quick has both."""
     run = launch.run
     if run.option("endpoint", str) is None:
         return ""
@@ -102,8 +104,8 @@ def load_of(launch: PairLaunch) -> str:
 
 
 def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
-    """Raises ImbError for launches of several MPI libraries, or of different load: times of a hub (-rounds), across the middle (-halves) or of one
-    pair alone (-serial) are not those of concurrent pairs."""
+    """Raises ImbError for launches of several MPI libraries or of different loads. Times of a hub (-rounds),
+    across the middle (-halves) or of one pair alone (-serial) cannot be mixed with times of concurrent pairs."""
     by_library = {library: launch.name for launch in launches if (library := library_of(launch.run))}
     if len(by_library) > 1:
         (first, name), (second, other), *_ = by_library.items()
@@ -119,12 +121,12 @@ def _refuse_mixed(launches: Sequence[PairLaunch]) -> None:
 
 
 def endpoint_names(run: Run) -> list[tuple[str, str]]:
-    """Host and place of each endpoint; the place is empty where a host has one endpoint."""
+    """Host and place of each endpoint; the place is empty if a host has one endpoint."""
     endpoints = run.endpoints or []
     kind = run.option("endpoint", str) or "rank"
     places = [_place(endpoint, kind) for endpoint in endpoints]
     names = list(zip((endpoint.host for endpoint in endpoints), places, strict=True))
-    if len(set(names)) < len(names):  # two ranks of one place
+    if len(set(names)) < len(names):  # two ranks share a place
         return [(endpoint.host, f"rank {endpoint.rank}") for endpoint in endpoints]
     return names
 

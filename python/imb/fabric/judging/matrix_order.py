@@ -1,4 +1,5 @@
-"""Order of endpoints in which a matrix of pairs shows blocks: by topology, else by clustering, else by name. Pure."""
+"""Order of endpoints in which a matrix of pairs shows blocks: by topology, or else by clustering, or else by
+name. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from imb.fabric.judging.topology import Topology
 from imb.model.text import natural_key
 from imb.stats.arrays import Values
 
-_MEASURED = 0.5  # share of all pairs from which clustering has enough to go by
+_MEASURED = 0.5  # share of all pairs that clustering needs
 
 
 class Order(NamedTuple):
-    """`by`: topology, clustering or name. `groups`: name of a group of successive endpoints and how many they are; empty where
-    there are none."""
+    """`by`: topology, clustering or name. `groups`: name and number of endpoints of each group of successive
+    endpoints; empty if there are no groups."""
 
     by: str
     indices: tuple[int, ...]
@@ -25,7 +26,8 @@ class Order(NamedTuple):
 
 
 def matrix(sweep: Sweep) -> Values:
-    """Median seconds of each pair over passes, symmetric where one direction was measured; NaN: not measured, or failed."""
+    """Median seconds of each pair over passes, shape (endpoints, endpoints); NaN if not measured or failed.
+    If only one direction was measured, it is used for both."""
     count = len(sweep.endpoints)
     medians = np.full((count, count), np.nan)
     good = np.isfinite(sweep.seconds)
@@ -41,7 +43,7 @@ def matrix(sweep: Sweep) -> Values:
 
 
 def order_of(endpoints: Sequence[Endpoint], times: Values, topology: Topology | None) -> Order:
-    """`times` is a matrix of any one sweep."""
+    """The order of the endpoints. `times`: the matrix of any sweep."""
     by_name = sorted(range(len(endpoints)), key=lambda index: natural_key(endpoints[index].name))
     if topology is not None and topology.leaves:
         leaf_of = {host: topology.leaves[topology.leaf[i]] for i, host in enumerate(topology.hosts)}
@@ -59,7 +61,7 @@ def order_of(endpoints: Sequence[Endpoint], times: Values, topology: Topology | 
 
 
 def _leaves(topology: Topology) -> list[str]:
-    """Leaf switches, near ones together."""
+    """Names of leaf switches, near ones adjacent."""
     count = len(topology.leaves)
     apart = topology.hops[~np.eye(count, dtype=bool)]
     if count < 3 or apart.min() == apart.max():
@@ -68,7 +70,7 @@ def _leaves(topology: Topology) -> list[str]:
 
 
 def _clustered(distances: Values) -> list[int]:
-    """Rows in the order of a tree of clusters (average linkage)."""
+    """Rows in the order of a cluster tree (average linkage)."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 

@@ -10,11 +10,12 @@ from imb.fabric.judging.sweep import Sweep
 from imb.model.units import size
 from imb.stats.arrays import Indices, Numbers
 
-FEWEST_ANSWERING = 4  # endpoints; if fewer answer, the others are rarely at fault
+FEWEST_ANSWERING = 4  # endpoints; if fewer answer, the others are rarely the cause
 
 
 def unanswered_pairs(sweep: Sweep) -> list[tuple[int, int]]:
-    """Pairs without any time, and those that did not answer when they last met, the lower endpoint first; none where nothing is known from them (unanswered)."""
+    """Pairs without any time, and pairs that did not answer when they last met, the lower endpoint first.
+    Empty if it is unknown which endpoints do not answer (`unknown_silence_reason`)."""
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     if good.all():
         return []
@@ -29,15 +30,16 @@ def unanswered_pairs(sweep: Sweep) -> list[tuple[int, int]]:
 
 
 def _last_of(key: Indices) -> Indices:
-    """Where each key occurs last."""
+    """The last position of each key."""
     _, from_end = np.unique(key[::-1], return_index=True)
     last: Indices = len(key) - 1 - from_end
     return last
 
 
 def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
-    """Endpoints of which more than half of the pairs did not answer when they last met; those with most failures first, whose
-    pairs then count for no other endpoint. None where it is not known which are at fault (unanswered)."""
+    """Endpoints with more than half of their pairs unanswered at the last meeting. The endpoint with most
+    failures is taken first, and its pairs then count for no other endpoint. Empty if it is unknown which
+    endpoints do not answer (`unknown_silence_reason`)."""
     if not np.isnan(sweep.seconds).any() or unknown_silence_reason(sweep):
         return ()
     count = len(sweep.endpoints)
@@ -55,7 +57,7 @@ def silent_endpoints(sweep: Sweep) -> tuple[int, ...]:
 
 
 def _last_meetings(sweep: Sweep) -> tuple[Numbers, Numbers]:
-    """Pairs that answered when they last met, and those that failed."""
+    """Pairs that answered when they last met, and pairs that failed; each of shape (pairs, 2)."""
     low, high = np.minimum(sweep.a, sweep.b), np.maximum(sweep.a, sweep.b)
     last = _last_of(sweep.pair_codes())
     answers = ~np.isnan(sweep.seconds[last])
@@ -64,8 +66,9 @@ def _last_meetings(sweep: Sweep) -> tuple[Numbers, Numbers]:
 
 
 def unknown_silence_reason(sweep: Sweep) -> str:
-    """Why it is not known which endpoints do not answer, and what to check: several pairs failed when they last met, and no endpoint, or fewer
-    than FEWEST_ANSWERING and at most half of them, answered any other. Then the cause may be the network or the launch. "": it is known."""
+    """Why it is unknown which endpoints do not answer, and what to check; "" if it is known. It is unknown if
+    several pairs failed when they last met, and no endpoint, or fewer than FEWEST_ANSWERING and at most half
+    of them, answered any other. The cause may then be the network or the launch."""
     if not np.isnan(sweep.seconds).any():
         return ""
     answered, failed = _last_meetings(sweep)
@@ -84,7 +87,8 @@ def unknown_silence_reason(sweep: Sweep) -> str:
 
 
 def cause_of(sweeps: Sequence[Sweep], endpoint: int) -> str:
-    """Why most pairs of an endpoint failed ("out of memory"); "" where they did not answer, in any of these sweeps."""
+    """Why most pairs of an endpoint failed ("out of memory"), or "" if they did not answer, in any of these
+    sweeps."""
     cause = ""
     for sweep in sweeps:
         failed = np.isnan(sweep.seconds) & ((sweep.a == endpoint) | (sweep.b == endpoint))
@@ -98,7 +102,8 @@ def cause_of(sweeps: Sequence[Sweep], endpoint: int) -> str:
 
 
 def mutually_silent_pairs(sweep: Sweep, silent: Sequence[int]) -> list[tuple[int, int]]:
-    """Of silent endpoints, those whose first failure is an exchange with each other: one of the two may only have waited."""
+    """Pairs of silent endpoints whose first failure is an exchange with each other: one of the two may only
+    have waited."""
     failed = np.flatnonzero(np.isnan(sweep.seconds))
     first: dict[int, int] = {}
     for end in silent:

@@ -1,4 +1,4 @@
-"""Plans of rounds: few of them to find a slow component, and some to confirm suspects. Pure."""
+"""Plans of rounds: a few rounds that find a slow component, and rounds that confirm suspects. Pure."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from imb.fabric.judging.verdict import Verdict
 
 Round = list[tuple[int, int]]
 
-_FEWEST = 8  # rounds that confirm
-_SURE = 5.0  # standard errors that a suspect shall have in its fresh passes
+_FEWEST = 8  # fewest rounds that confirm
+_SURE = 5.0  # standard errors that a suspect should have in its fresh passes
 
 
 def whole_sweep(n: int) -> int:
-    """Rounds of all pairs."""
+    """The number of rounds that measure all pairs of n endpoints."""
     return n - 1 + n % 2
 
 
 def few_rounds(n: int) -> int:
-    """Of a quick search: at most 2 log2(n) + 4."""
+    """The number of rounds of a quick search: at most 2 log2(n) + 4."""
     return min(whole_sweep(n), math.floor(2 * math.log2(n)) + 4) if n > 1 else 0
 
 
 class Circle(Collection[Round]):
-    """Some of all rounds of a circle (Kirkman 1847) in random order, made when they are asked for: disjoint pairs, each of them once, so that in any k
-    rounds every endpoint meets k others. With odd n one endpoint idles in each round."""
+    """Some of all rounds of a circle (Kirkman 1847) in random order, computed on demand. The pairs of a round
+    are disjoint, and each pair is in one round, so in any k rounds every endpoint meets k others. With odd n,
+    one endpoint idles in each round."""
 
     def __init__(self, n: int, seed: int, begin: int, end: int) -> None:
         random = np.random.default_rng(seed)
@@ -51,7 +52,8 @@ class Circle(Collection[Round]):
             yield [(a, b) for a, b in pairs.tolist()]
 
     def ends(self, begin: int, end: int) -> np.ndarray:
-        """Endpoints of the pairs of some rounds, shape (2, rounds, pairs): the lower ends, then the higher ones; with odd n, n stands for no partner."""
+        """Endpoints of the pairs in rounds `begin` to `end`, shape (2, rounds, pairs): the lower ends, then
+        the higher ones. With odd n, the number n means no partner."""
         others, step = self.even - 1, np.arange(self.even // 2)
         turn = self.order[begin:end, None]
         back = (turn - step) % others
@@ -63,9 +65,13 @@ class Circle(Collection[Round]):
 def confirming_rounds(
     verdict: Verdict, n: int, seed: int, measured: int, passes: int, *, again: bool = False
 ) -> Collection[Round]:
-    """Rounds of all endpoints that have the suspected pairs, and enough pairs of each other suspect to confirm its estimated effect. Where pairs alone are
-    suspected, and are so many that their controls would take many rounds, they are measured for the first time without them: few will
-    be left for a launch `again`. `measured`: rounds that the verdict is based on; `passes`: those that follow."""
+    """Rounds of all endpoints that contain the suspected pairs, and enough pairs of each other suspect to
+    confirm its estimated effect.
+
+    If only pairs are suspected, and so many that their controls would take many rounds, they are first
+    measured without controls: few will remain for the launch with `again`. `measured`: number of rounds that
+    the verdict is based on; `passes`: passes of the rounds that follow.
+    """
     whole = whole_sweep(n)
     circle = Circle(n, seed, 0, whole)
     slow = [suspect for suspect in verdict.suspects if suspect.kind == "pair" and len(suspect.endpoints) == 2]
@@ -84,7 +90,7 @@ def confirming_rounds(
         if suspect.score > 0:
             share = before.get((suspect.benchmark, suspect.bytes), 0) / passes * (_SURE / suspect.score) ** 2
             needed = max(needed, _FEWEST, share * measured)
-    if not needed < whole:  # NaN: all
+    if not needed < whole:  # also if NaN
         return circle
     having = _packed(pairs, circle)
     rest = (each for each in circle if pairs.isdisjoint(each))
@@ -92,8 +98,8 @@ def confirming_rounds(
 
 
 def _packed(pairs: Collection[tuple[int, int]], circle: Circle) -> list[Round]:
-    """These pairs in as few rounds as a first fit finds. Each is a round of the circle with one of its pairs: the other ones take the place of those that
-    have one of their ends, and the ends that are left are paired."""
+    """These pairs in as few rounds as a first fit finds. Each round is a round of the circle with one of the
+    pairs. The other pairs replace pairs that share an end with them, and the ends that remain are paired."""
     groups: list[Round] = []
     for pair in sorted(pairs):
         for group in groups:

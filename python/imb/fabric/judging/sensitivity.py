@@ -1,4 +1,4 @@
-"""What would show a slow host that a sweep may miss: figures and sentences. Pure."""
+"""What would reveal a slow host that a sweep may miss: numbers and sentences. Pure."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ import numpy as np
 
 from imb.model.units import percent_text
 
-DIFFERENT = 2.0  # times what their pairs explain: endpoints that vary so much differ by nature, whatever the number of passes
-# Of what is wanted: what a sweep detects is an estimate, and less where several components are slow.
+DIFFERENT = 2.0  # endpoints that vary by this many times what their pairs explain differ by nature, however many passes
+# Part of the wanted effect that must be detectable: the estimate is uncertain, and several slow components reduce it.
 SURE = 0.9
-MISSED = 2.0  # times the smallest relevant slowdown: a verdict that would miss such a host is inconclusive
-HUGE = float(np.log(10.0))  # ten times as long: a larger figure has no meaning
+MISSED = 2.0  # a verdict that would miss a host slower by this many times the smallest relevant slowdown is inconclusive
+HUGE = float(np.log(10.0))  # ten times as long; a larger value has no meaning
 _MOST_PASSES = 1000
 LACKING = "the topology file lacks hosts, so the distances of their pairs are unknown: add them"
 
 
 def lacks_hosts(classes: Sequence[str]) -> bool:
-    """Whether a class of pairs is that of unknown distances."""
+    """Whether some class of pairs has an unknown distance."""
     return any(name.startswith("unknown distance") for name in classes)
 
 
 def times_as_much(detectable: float, wanted: float) -> float:
-    """How many times the passes, or pairs, show `wanted` if those that there are show `detectable` (logarithms): errors fall with their root."""
+    """How many times the present passes (or pairs) are needed to detect `wanted`, if they detect `detectable`
+    (logarithms): errors fall with the root of their number."""
     return (detectable / wanted / SURE) ** 2
 
 
 def passes_advice(passes: int, detectable: float, wanted: float, *, whole: bool) -> str:
-    """What to do where no number of passes shows `wanted`; "" where one does. `whole`: all pairs were measured."""
+    """What to do if no number of passes detects `wanted` (a logarithm), or "" if one does. `whole`: all pairs
+    were measured."""
     if passes * times_as_much(detectable, wanted) < _MOST_PASSES:
         return ""
     if whole:
@@ -39,8 +41,8 @@ def passes_advice(passes: int, detectable: float, wanted: float, *, whole: bool)
 def remedy(
     detectable: float, wanted: float, widened: float, passes: int, classes: Sequence[str], *, whole: bool
 ) -> str:
-    """What would show an effect of `wanted` (logarithm): the passes that are required if the error falls with the root of their number.
-    `classes`: names of the classes of pairs."""
+    """What would detect an effect of `wanted` (a logarithm): the required passes, if the error falls with the
+    root of their number. `classes`: names of the classes of pairs."""
     if passes < 2:
         return "a host may be missed however slow it is: nothing is named that a second pass did not confirm; measure 2 passes or more"
     if not np.isfinite(detectable):

@@ -1,10 +1,10 @@
-"""What to measure next: the stages of a sweep, after each of which all that was measured is judged. Pure.
+"""What to measure next: the stages of a sweep. After each stage, all that was measured is judged. Pure.
 
-As long as a slow host could be missed, as many passes again as there are follow; in a quick search, which has few rounds at first, other
-rounds as long as there are any, since new pairs show more than those measured again. Where something is suspected after the first launch,
-another one confirms it: some rounds of all endpoints, so that the suspects have controls. Single pairs that
-stand out little are many, and are measured once more before that. What is undecided then is confirmed once more, and then has
-further passes of all rounds.
+As long as a slow host could be missed, the number of passes is doubled. A quick search has few rounds at
+first, so it measures other rounds as long as there are any: new pairs show more than repeated ones. If
+something is suspected after the first launch, another launch confirms it, with some rounds of all endpoints,
+so that suspects have controls. Single pairs that are only a little slow are many, so they are measured again
+before that. What is then undecided is confirmed once more, and then gets further passes of all rounds.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from imb.fabric.judging.sensitivity import DIFFERENT, times_as_much
 from imb.fabric.judging.verdict import Verdict
 from imb.model.units import percent_text
 
-FIRST = 4  # passes, two of each direction
-CONFIRMING = 3  # of each direction: of two, the lower median is the smaller one, which noise decides
-QUICK_FIRST = 3  # of rounds whose pairs have one direction
-DOUBLED = 4  # times that the passes are doubled, at most
-# Times the rounds that the last look expects to suffice: another launch costs more than some rounds.
+FIRST = 4  # first passes of a sweep, two in each direction
+CONFIRMING = 3  # confirming passes in each direction; with two, noise would decide the lower median
+QUICK_FIRST = 3  # first passes of a quick search, whose pairs have one direction
+DOUBLED = 4  # most times that the passes are doubled
+# Factor on the rounds that the last look expects to suffice: another launch costs more than some rounds.
 _MORE = 1.25
-_LISTED = 2048  # endpoints of which all pairs are listed: each rank has the list
+_LISTED = 2048  # most endpoints for which all pairs are listed, because each rank holds the list
 Size = tuple[str, int]
 
 
 class Stage(NamedTuple):
-    """`rounds`: some of all pairs, or None for all. `sizes`: benchmarks and bytes. `why`: "again": these rounds were measured before; "wider": other
-    rounds of all endpoints; "confirm": what is suspected."""
+    """`rounds`: some of all rounds, or None for all. `sizes`: benchmarks and bytes. `why`: "again": these
+    rounds were measured before; "wider": other rounds of all endpoints; "confirm": rounds for suspects."""
 
     rounds: Collection[Round] | None
     passes: int
@@ -50,8 +50,9 @@ def search(
     quick: bool = False,
     passes: int | None = None,
 ) -> Iterator[Stage]:
-    """The stages of a sweep, which are to be measured before the next one is asked for. `judge`: the verdict on all that was
-    measured. `wanted`: a host slower by this is not to be missed. `passes`: of the only launch."""
+    """Yield the stages of a sweep. Measure each before the next one is requested. `judge`: returns the
+    verdict on all that was measured. `wanted`: a slowdown that must not be missed, as a share. `passes`:
+    passes of the only launch, or None."""
     whole = whole_sweep(n)
     rounds_so_far = few_rounds(n) if quick else whole
     passes_so_far = passes or (QUICK_FIRST if quick else FIRST)
@@ -63,7 +64,7 @@ def search(
     while True:
         verdict = judge()
         left = whole - rounds_so_far
-        if left > 0:  # few rounds do not look for single pairs
+        if left > 0:  # a few rounds do not search for single pairs
             verdict = replace(verdict, screened=())
         screened = {(pair.benchmark, pair.bytes) for pair in verdict.screened}
         short = short_sizes(
@@ -87,7 +88,7 @@ def search(
         ]:
             again = max(confirmed[size] for size in suspected) > 0
             chosen = confirming_rounds(verdict, n, seed, rounds_so_far, 2 * CONFIRMING, again=again)
-            # Pairs of a list have the same direction in all passes.
+            # A listed pair has the same direction in all passes.
             ways = [*chosen, *([(b, a) for a, b in pairs] for pairs in chosen)]
             listed = len(ways) * CONFIRMING < whole * FIRST
             stage = Stage(ways if listed else None, CONFIRMING if listed else FIRST, suspected, "confirm")
@@ -110,13 +111,13 @@ def _suspected(verdict: Verdict) -> set[Size]:
 
 
 def undecided_sizes(verdict: Verdict) -> set[Size]:
-    """Benchmarks and bytes that more passes may decide; not those whose endpoints differ by nature."""
+    """Benchmarks and bytes that more passes may decide, except those whose endpoints differ by nature."""
     undecided = {
         (suspect.benchmark, suspect.bytes)
         for suspect in verdict.suspects
         if suspect.undecided and suspect.separable
     }
-    # Sizes with a named suspect: more passes cost much and show little.
+    # Leave out sizes with a named suspect: more passes would cost much and show little.
     undecided -= {(suspect.benchmark, suspect.bytes) for suspect in verdict.suspects if suspect.named}
     return undecided - {
         (result.benchmark, result.bytes) for result in verdict.per_size if result.widened > DIFFERENT
@@ -126,8 +127,10 @@ def undecided_sizes(verdict: Verdict) -> set[Size]:
 def short_sizes(
     verdict: Verdict, wanted: float, passes: float, most: int, *, links: bool = False
 ) -> dict[Size, float]:
-    """Those in which a host, or one of most links if `links`, slower by `wanted` could be missed after so many passes (of all pairs: few rounds
-    are a part of one), and how many times as much is needed, unless that is more than `most`, or no number of passes would do."""
+    """Benchmarks and bytes in which a slowdown of `wanted` (a share) could be missed after so many passes,
+    and how many times as many are needed. A host may be slow or, with `links`, one of most links. Passes are
+    passes of all pairs; a few rounds are a fraction of one. Sizes that would need more than `most` passes are
+    left out."""
     needed: dict[Size, float] = {}
     for result in verdict.per_size:
         if result.widened > DIFFERENT or passes >= most:
@@ -141,10 +144,11 @@ def short_sizes(
 
 
 def next_step_after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
-    """What to measure next where a quick search ends undecided: a full sweep, with the passes that show a host slower by `wanted`, of
-    `most` at most. The error of a host falls with the root of its pairs and passes."""
-    differ = any(result.widened > DIFFERENT for result in verdict.per_size)  # the notes have that
-    # Not judged: too few pairs answered.
+    """What to measure after a quick search that ended undecided, or "" if it did not: a full sweep with the
+    passes that show a slowdown of `wanted` (a share), if these are at most `most`. The error of a host falls
+    with the root of its pairs and passes."""
+    differ = any(result.widened > DIFFERENT for result in verdict.per_size)  # the notes say so
+    # False if too few pairs answered.
     judged = any(not math.isnan(result.detectable) for result in verdict.per_size)
     if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS or differ or not judged:
         return ""

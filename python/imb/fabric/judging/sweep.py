@@ -1,4 +1,4 @@
-"""What is measured: endpoints, and one time for each pair, pass and round. Pure."""
+"""Input of the judgment: endpoints, and one time for each pair, pass and round. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from imb.stats.arrays import Indices, Numbers, Values
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One rank, which stands for a host or a part of it. `place`: "" with one endpoint per host, else "core 3", "numa 1"."""
+    """One rank, which represents a host or a part of it. `place`: "" if the host has one endpoint, else "core
+    3" or "numa 1"."""
 
     index: int
     host: str
@@ -25,11 +26,12 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Times of one benchmark and one size; one element per record of a pair, all arrays of equal length.
+    """Times of one benchmark and size. All arrays have shape (records,), one element per record of a pair.
 
-    a, b: indices into `endpoints`, a is the sender; a > b is the other direction of a pair. `seconds`: per message, NaN where
-    the pair failed or did not answer. `launches`: number of the launch, None:
-    one launch. `causes`: by pair, lower endpoint first, why it failed last ("out of memory"), where that is not for want of an answer.
+    a, b: indices into `endpoints`; a is the sender, so a > b is the opposite direction of a pair. `seconds`:
+    per message, NaN if the pair failed or did not answer. `launches`: number of the launch, or None if there
+    is one launch. `causes`: by pair, the lower endpoint first, why it failed last ("out of memory"), unless
+    it did not answer.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -60,7 +62,8 @@ class Sweep:
         return 1 if self.launches is None else len(np.unique(self.launches))
 
     def pair_codes(self) -> Indices:
-        """Of each record, its pair as one number, the same in both directions: lower endpoint * number of endpoints + higher one."""
+        """The pair of each record as one number, equal in both directions: lower endpoint * number of
+        endpoints + higher endpoint."""
         low, high = np.minimum(self.a, self.b).astype(np.int64), np.maximum(self.a, self.b)
         codes: Indices = low * len(self.endpoints) + high
         return codes

@@ -1,7 +1,8 @@
-"""A part of the passes of a sweep: one time for each pair and direction, relative to pairs of its distance. Pure.
+"""A part of the passes of a sweep: one time for each pair and direction, relative to pairs of the same
+distance. Pure.
 
-The time of a pair is the lower median over its passes, so that what is slow in half of them or fewer is not slow. Where messages go one way and each way has
-two passes or more, each way has a time of its own.
+The time of a pair is the lower median over its passes, so a pair that is slow in half of them or fewer is not
+slow. If messages go one way and each direction has two passes or more, each direction has its own time.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from imb.stats.arrays import Indices, Mask, Numbers, Values
 from imb.stats.medians import EFFICIENCY, group_by_index, median, middles, robust_deviation, table_by_index
 from imb.stats.shift import LEAST_SPREAD
 
-BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # a time is that of both directions
-_BOUND = 3.0  # standard deviations; values farther away are moved there
-_WHOLE = 0.9  # share of the pairs of a class that a component may cross; with more, its effect cannot be separated from the level of the class
-_MAJORITY = 0.5  # share of the pairs of a class, from which on a slow component raises its level
-_FAST = 25  # percentile of fast pairs
-_FROM_FAST = 0.6745  # standard deviations from there to the median
-_KIND = 4  # components: of fewer, nothing is known of how they vary
-_SEVERAL = 8  # pairs of an endpoint in a pass, which show whether it is slow in it
-_ROBUST = 10  # endpoints of which the median absolute deviation is taken; a slow link makes others slow, whose pairs cross it, too
+BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # benchmarks whose time covers both directions
+_BOUND = 3.0  # standard deviations; values beyond are moved to this bound
+_WHOLE = 0.9  # if a component crosses more of the pairs of a class, its effect cannot be separated from the class level
+_MAJORITY = 0.5  # a slow component that crosses more of the pairs of a class raises the class level
+_FAST = 25  # percentile that represents fast pairs
+_FROM_FAST = 0.6745  # standard deviations from that percentile to the median
+_KIND = 4  # with fewer components of a kind, their variation is unknown
+_SEVERAL = 8  # pairs of an endpoint in a pass that show whether it is slow in this pass
+_ROBUST = 10  # from this many endpoints on, use the median absolute deviation: a slow link also slows endpoints that use it
 
 
 @dataclass(frozen=True)
 class SweepLayout:
-    """What all parts of a sweep share. `key`: the pair of each record, `a`, `b`: of each pair, `of`: class of each pair and direction; `logs`: of the records' times."""
+    """What all parts of a sweep share. `good`: records with a time; `key`: pair of each record; `a`, `b`:
+    endpoints of each pair; `of`: class of each pair and direction; `logs`: logarithms of the records' times."""
 
     sweep: Sweep
     good: Mask
@@ -49,7 +51,8 @@ class SweepLayout:
 
     @cached_property
     def members(self) -> tuple[tuple[Component, ...], Any]:
-        """Components with both directions, with a column for each pair and direction; of endpoints also as senders and as receivers."""
+        """Components in both directions, and their matrix with a column for each pair and direction.
+        Endpoints also occur as senders and as receivers."""
         from scipy.sparse import csr_array, hstack, vstack
 
         each, member, pairs = self.components.each, self.components.member, len(self.a)
@@ -74,7 +77,8 @@ class SweepLayout:
 
 
 class SweepPart:
-    """`value`: of each pair and direction (first all from the lower endpoint, then all others), NaN where there is none; without directions, of each pair."""
+    """`value`: logarithm of the time of each pair and direction (first all from the lower endpoint, then the
+    others), NaN if there is none; without directions, of each pair."""
 
     def __init__(self, layout: SweepLayout, kept: Mask) -> None:
         self.layout = layout
@@ -84,7 +88,7 @@ class SweepPart:
         passes = sweep.passes[selected].astype(np.int64)
         forward = sweep.a[selected] < sweep.b[selected]
         self.passes = len(np.unique(passes))
-        if self.passes > 1 and len(logs):  # launches are leveled already
+        if self.passes > 1 and len(logs):  # level passes; launches are already leveled
             launch = 0 if sweep.launches is None else sweep.launches[selected].astype(np.int64)
             cell = launch * pairs + key
             away = logs - middles(cell, int(cell.max()) + 1, logs)[cell]
@@ -105,7 +109,7 @@ class SweepPart:
 
     @cached_property
     def error(self) -> float:
-        """Standard deviation of a value by the noise of its passes alone; NaN: not known."""
+        """Standard deviation of a value due to the noise of its passes alone; NaN if unknown."""
         return self.noise * 1.25 / float(np.sqrt(max(np.median(self.count[self.there]), 1.0)))
 
     def _over_passes(self, table: Values) -> Values:
@@ -114,13 +118,14 @@ class SweepPart:
         values[present] = ordered[(self.count[present] - 1) // 2, np.flatnonzero(present)]
         even = (self.count % 2 == 0) & present
         if len(np.unique(self.count[present])) > 1 and np.isfinite(self.noise):
-            # The lower median is below the mean by about as much.
+            # The lower median is below the mean by about this amount.
             values[even] += 1.2 * self.noise / self.count[even]
         return values
 
     @cached_property
     def single(self) -> Values:
-        """As `value`, relative to other pairs of the same endpoints in each pass: what slows an endpoint for some passes slows no single pair."""
+        """The values relative to other pairs of the same endpoints in each pass. If an endpoint is slow for
+        some passes, its single pairs do not look slow."""
         layout, count = self.layout, len(self.layout.sweep.endpoints)
         classes = layout.of[self._at]
         away = self._logs - middles(classes, int(layout.of.max(initial=-1)) + 1, self._logs)[classes]
@@ -129,7 +134,7 @@ class SweepPart:
         every = np.concatenate(ends)
         cells = int(every.max(initial=-1)) + 1
         of_endpoint = middles(every, cells, np.tile(away, 2))
-        # Of few pairs, the median is noise, and has the effect of the pair itself.
+        # A median of few pairs is noise, and contains the effect of the pair itself.
         of_endpoint[np.bincount(every, minlength=cells) < max(FEWEST, min(_SEVERAL, count - 1))] = 0.0
         away -= np.maximum(of_endpoint[ends[0]], of_endpoint[ends[1]])  # the slower end decides
         values = self._over_passes(table_by_index(self._at, len(self.count), away)[0])
@@ -137,7 +142,7 @@ class SweepPart:
 
     @cached_property
     def kinds(self) -> Indices:
-        """Hosts are compared with hosts, links with links."""
+        """Kind of each component as a number: hosts are compared with hosts, links with links."""
         names: dict[tuple[str, str], int] = {}
         numbers = [names.setdefault((each.kind, each.way), len(names)) for each in self.each]
         return np.array(numbers, dtype=np.int64)
@@ -153,8 +158,8 @@ class SweepPart:
 
     @cached_property
     def confounded(self) -> tuple[Mask, Mask]:
-        """Components that all pairs of a class cross, and hardly any other pair: their effect is the level of the class; and classes of which
-        another one is crossed by most pairs."""
+        """Two masks. Components that all pairs of a class and hardly any others cross: their effect cannot be
+        separated from the class level. Classes of which another component crosses most pairs."""
         inside = np.zeros(len(self.each))
         counts = self.member @ self.there.astype(np.float64)
         shares = []
@@ -174,8 +179,9 @@ class SweepPart:
 
 
 class Fit:
-    """A part with slow components: `residual` of each pair and direction, `covered`: by how many of them, `spread`: standard deviation of the residuals
-    without the effects of slow components. `like`: whose levels and spread it has, if not its own."""
+    """A part with slow components. `residual`: of each pair and direction; `covered`: number of slow
+    components that cross it; `spread`: standard deviation of the residuals without the effects of slow
+    components. `like`: a fit whose levels and spread are reused, or None."""
 
     def __init__(self, part: SweepPart, chosen: tuple[int, ...], like: Fit | None = None) -> None:
         self.part, self.chosen = part, chosen
@@ -195,14 +201,17 @@ class Fit:
         away = np.concatenate(
             [self.residual[self.clean], *(values - median(values) for values in residuals if len(values))]
         )
-        away = -away[away <= 0] if len(away) else np.zeros(0)  # slow components are on the other side
+        away = (
+            -away[away <= 0] if len(away) else np.zeros(0)
+        )  # use the fast side: slow components are on the other
         floor = (
             part.noise / np.sqrt(np.median(part.count[part.there])) / 2 if np.isfinite(part.noise) else 0.0
         )
         self.spread = max(robust_deviation(away) if len(away) else 0.0, floor, LEAST_SPREAD)
 
     def _level(self, index: int) -> float:
-        """The level of a class: the median over endpoints of their means. Most endpoints are healthy, even where most pairs are not."""
+        """The level of a class: the median over endpoints of their means. Most endpoints are healthy, even if
+        most pairs are not."""
         part = self.part
         in_class = np.flatnonzero((part.of == index) & self.clean)
         if not len(in_class):
@@ -226,7 +235,8 @@ class Fit:
 
     @cached_property
     def bounded(self) -> tuple[Values, float]:
-        """Bounded residuals in standard deviations, without the mean of their class; and their deviation."""
+        """Bounded residuals in standard deviations, minus the mean of their class; and their standard
+        deviation."""
         bounded = np.where(self.part.there, np.clip(self.residual / self.spread, -_BOUND, _BOUND), 0.0)
         clean = self.clean if self.clean.any() else self.part.there
         for index in range(len(self.levels)):
@@ -239,8 +249,9 @@ class Fit:
 
     @cached_property
     def scores(self) -> tuple[Values, Values, dict[int, tuple[float, float]]]:
-        """Of each component: its mean on pairs that no slow one covers, in standard errors; the number of these pairs; and for each kind by how much
-        more they vary than that, with the degrees of freedom of it (Satterthwaite 1946)."""
+        """Mean of each component on pairs that no slow component covers, in standard errors; the number of
+        these pairs; and for each kind the factor by which its components vary more than that, with its
+        degrees of freedom (Satterthwaite 1946)."""
         bounded, deviation = self.bounded
         clean = self.clean.astype(np.float64)
         counts = self.part.member @ clean
@@ -249,7 +260,7 @@ class Fit:
         scores = np.where(counts >= FEWEST, scores, np.nan)
         wider = {}
         pairs = len(np.unique(np.flatnonzero(self.part.there) % max(len(self.part.layout.a), 1)))
-        freedom = max(pairs - 1 - len(self.chosen), 1)  # both directions of a pair may share what is its own
+        freedom = max(pairs - 1 - len(self.chosen), 1)  # both directions of a pair may share an effect
         for kind in np.unique(self.part.kinds).tolist():
             inside = scores[(self.part.kinds == kind) & np.isfinite(scores)]
             factor, few = 1.0, len(inside) - 1.0
@@ -257,52 +268,56 @@ class Fit:
                 few *= EFFICIENCY
                 if len(inside) >= _KIND:
                     factor = robust_deviation(inside - median(inside))
-            elif len(inside) >= _KIND:  # of few endpoints, the median absolute deviation is often far off
+            elif len(inside) >= _KIND:  # for few endpoints, the median absolute deviation is often far off
                 factor = float(np.std(inside, ddof=1))
             factor, few = max(factor, 1.0), max(few, 1.0)
             wider[kind] = factor, float(factor**4 / (1 / freedom + (factor**2 - 1) ** 2 / few))
         return scores, counts, wider
 
     def alone(self, component: int) -> Indices:
-        """Pairs and directions that cross no other slow component, if there are enough."""
+        """Pairs and directions that cross no other slow component, or all that cross this one if there are
+        too few."""
         every = self.part.members(component)
         other = 1 if component in self.chosen else 0
         single = every[self.covered[every] == other]
         return single if len(single) >= FEWEST else every
 
     def effect(self, component: int) -> float:
-        """Of the logarithm: the mean of bounded times, and not more than what its fast pairs have, as all pairs of a slow component are slow."""
+        """The effect of a component, a logarithm: the mean of its bounded residuals, but at most the effect
+        that its fast pairs show, because all pairs of a slow component are slow."""
         residuals = self.residual[self.alone(component)]
         if not len(residuals):
             return 0.0
         return min(self.mean(component), float(np.percentile(residuals, _FAST)) + _FROM_FAST * self.spread)
 
     def mean(self, component: int) -> float:
-        """Of bounded times, also where some pairs of a component do not cross what is slow."""
+        """The mean of its bounded residuals, also if some pairs of the component do not cross the slow part."""
         residuals = self.residual[self.alone(component)]
         center = median(residuals) if len(residuals) else 0.0
         return center + bounded_mean(residuals - center, self.spread) if len(residuals) else 0.0
 
     def score(self, component: int) -> float:
-        """As `scores`, of a slow one by its pairs that cross no other slow one, in units of what its kind varies."""
+        """The score (see `scores`) of a slow component from pairs that cross no other slow one, in units of
+        the variation of its kind."""
         bounded, deviation = self.bounded
         columns = self.alone(component)
         wider = self.scores[2][int(self.part.kinds[component])][0]
         return float(bounded[columns].sum() / np.sqrt(max(len(columns), 1)) / deviation / wider)
 
     def error(self, component: int, many: float | None = None) -> float:
-        """Standard error of an effect, of so many pairs, and of the level."""
+        """Standard error of an effect over `many` pairs (default: those of `alone`), including the error of
+        the level."""
         many = len(self.alone(component)) if many is None else many
         wider = self.scores[2][int(self.part.kinds[component])][0]
         variance = 1 / max(many, 1.0) + 1 / max(int(np.count_nonzero(self.clean)), 1)
         return float(self.spread * self.bounded[1] * wider * variance**0.5)
 
     def ratio(self, component: int) -> float:
-        """Effect in standard errors, not bounded as scores are."""
+        """Effect in standard errors, unlike scores not bounded."""
         return self.effect(component) / self.error(component)
 
     def explained(self, component: int) -> float:
-        """Gain of log likelihood if its pairs are slow by its effect."""
+        """Gain of log likelihood if the pairs of the component are slow by its effect."""
         columns = self.part.members(component)
         columns = columns[self.clean[columns]]
         if len(columns) < FEWEST:
@@ -312,7 +327,7 @@ class Fit:
 
 
 def bounded_mean(away: Values, spread: float) -> float:
-    """The mean of bounded values. A median would be in one of two modes, not between them."""
+    """The mean of bounded values. For values with two modes, a median would be in one mode, not between them."""
     return float(np.mean(np.clip(away, -_BOUND * spread, _BOUND * spread)))
 
 
@@ -324,7 +339,8 @@ def huber(away: Values) -> Values:
 
 
 def _fast_of(at: Indices, values: Values) -> Values:
-    """The first quartile for each index: what disturbs a pass makes some pairs slower, and none faster."""
+    """The first quartile of the values of each index: a disturbance of a pass makes some pairs slower, and
+    none faster."""
     ordered, first = group_by_index(at, int(at.max()) + 1, values)
     return np.array(
         [np.percentile(ordered[a:b], _FAST) if b > a else 0.0 for a, b in itertools.pairwise(first.tolist())]
@@ -332,7 +348,8 @@ def _fast_of(at: Indices, values: Values) -> Values:
 
 
 def _noise(table: Values) -> float:
-    """Standard deviation of one measurement, from differences of successive ones, so that a drift is not noise."""
+    """Standard deviation of one measurement, from differences of successive ones, so that drift does not
+    count; NaN if unknown."""
     between = np.diff(table, axis=0).ravel()[:1_000_000]
     between = between[np.isfinite(between)]
     if len(between) < 3:

@@ -1,8 +1,9 @@
 """Which pairs of hosts cross which link, switch or group of links. Pure.
 
-A group of links is stored as rectangles of host sets (`parts`): a pair crosses it if one host is in the first set and the
-other in the second set of any part. A link of a tree is one rectangle (hosts below it, all others); a link of a fat tree with static
-routes is two. 1,024 hosts and 1,000 links take some MB, and sums over the pairs of a group are products of matrices.
+A group of links is stored as rectangles of host sets (`parts`): a pair crosses it if one host is in the first
+set and the other host in the second set of any part. A link of a tree is one rectangle (hosts below it, all
+others); a link of a fat tree with static routes is two. 1,024 hosts and 1,000 links take some MB, and sums
+over the pairs of a group are matrix products.
 
 Distances are stored by leaf switch: `hops[leaf[a], leaf[b]]`.
 """
@@ -23,8 +24,8 @@ GroupKind = Literal["link", "switch", "group"]
 
 @dataclass(frozen=True)
 class LinkGroup:
-    """`parts`: masks over the hosts of the topology; parts do not overlap, so no pair is in two of them. `alternatives`: names of
-    components that the same pairs cross."""
+    """`parts`: masks over the hosts of the topology; parts do not overlap, so each pair is in at most one.
+    `alternatives`: names of components that the same pairs cross."""
 
     name: str
     kind: GroupKind
@@ -32,7 +33,7 @@ class LinkGroup:
     alternatives: tuple[str, ...] = ()
 
     def crosses(self, a: Numbers, b: Numbers) -> Mask:
-        """Of pairs of hosts, by index."""
+        """Which pairs of hosts, given by index, cross the group."""
         crossing = np.zeros(len(a), dtype=bool)
         for first, second in self.parts:
             crossing |= (first[a] & second[b]) | (first[b] & second[a])
@@ -41,9 +42,9 @@ class LinkGroup:
 
 @dataclass(frozen=True)
 class Topology:
-    """`hosts`: names; `leaf`: index of each host's switch; `hops`: switches to pass between hosts of two leaf switches;
-    `leaves`: names of the leaf switches. `cables`: indices of the switches at the ends of each link; `distance`: between switches; `switch`: index
-    of that of each host."""
+    """`hosts`: names; `leaf`: index of each host's leaf switch; `hops`: number of switches between hosts of
+    two leaf switches; `leaves`: names of the leaf switches. `cables`: indices of the switches at the ends of
+    each link; `distance`: distances between switches; `switch`: index of each host's switch."""
 
     hosts: tuple[str, ...]
     leaf: Numbers
@@ -55,7 +56,7 @@ class Topology:
     switch: Indices | None = None
 
     def has_several_links(self, leaf: int) -> bool:
-        """Whether several links lead from a leaf switch to others, so that a route takes one of them."""
+        """Whether several links lead from a leaf switch to other switches, so that a route takes one of them."""
         inside = self.leaf == leaf
         return any(
             group.kind == "group" and len(group.parts) == 1 and np.array_equal(group.parts[0][0], inside)
@@ -63,7 +64,8 @@ class Topology:
         )
 
     def may_cross(self, link: str, a: str, b: str) -> bool:
-        """Whether a shortest route of these hosts crosses a link, perhaps not all. False where routes are not known."""
+        """Whether a shortest route between these hosts crosses a link; perhaps not all do. False if routes
+        are unknown."""
         if (
             self.distance is None
             or self.switch is None
@@ -81,8 +83,8 @@ class Topology:
 
 
 def tree(children: Mapping[str, Sequence[str]]) -> Topology:
-    """From switches to their hosts and switches, as in Slurm's topology.conf with topology/tree. Names that are no switch are
-    hosts. Raises ValueError for a switch below two others, or below itself."""
+    """The topology of a tree of switches and hosts, as in Slurm's topology.conf with topology/tree. Names
+    that are no switch are hosts. Raises ValueError for a switch below two others or below itself."""
     parents: dict[str, str] = {}
     for switch, below in children.items():
         for name in below:
@@ -99,10 +101,12 @@ def tree(children: Mapping[str, Sequence[str]]) -> Topology:
 
 
 def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topology:
-    """From hosts to their switch, and links between switches (twice for two parallel links).
+    """The topology from each host's switch and the links between switches (listed twice for two parallel
+    links).
 
-    A pair crosses a link for certain if all shortest routes do; others depend on routing tables, which are not read. So of a
-    fat tree it has the uplinks of each leaf switch together, of a tree and a dragonfly each link.
+    A pair certainly crosses a link if all shortest routes do. Otherwise it depends on routing tables, which
+    are not read. So for a fat tree the topology has the uplinks of each leaf switch as one group; for a tree
+    and a dragonfly it has each link.
     """
     hosts = tuple(attached)
     link_counts: dict[tuple[str, str], int] = {}
@@ -148,7 +152,7 @@ _FAR = 10_000
 
 
 def _shortest(count: int, edges: Sequence[tuple[int, int]]) -> tuple[Indices, Values]:
-    """Lengths of shortest routes between switches, and how many there are."""
+    """Lengths of shortest routes between switches, and their number; both of shape (switches, switches)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
@@ -164,7 +168,7 @@ def _shortest(count: int, edges: Sequence[tuple[int, int]]) -> tuple[Indices, Va
 
 
 def _parts(on: Mask, leaf: Numbers) -> tuple[tuple[Mask, Mask], ...]:
-    """Rectangles of hosts from pairs of leaf switches; rows that are equal make one rectangle."""
+    """Rectangles of hosts from pairs of leaf switches; equal rows form one rectangle."""
     rows = np.flatnonzero(on.any(axis=1))
     if not len(rows):
         return ()

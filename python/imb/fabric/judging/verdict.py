@@ -1,4 +1,5 @@
-"""What a judgment of sweeps finds: suspects with effects, endpoints that do not answer, and figures for each size. Pure."""
+"""Results of the judgment of sweeps: suspects with effects, endpoints that do not answer, and values for each
+size. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ Kind = Literal["core", "host", "pair", "link", "switch", "group", "route"]
 
 @dataclass(frozen=True)
 class Suspect:
-    """A component that is slow. `named`: significant among all components, and no other one explains the same times about as well;
-    otherwise it is what to measure again.
+    """A component that may be slow. `named`: it is significant among all components, and no other one
+    explains the same times about as well. Otherwise it should be measured again.
 
-    effect: 0.10 takes 10 % longer; `interval` is its 95 % confidence interval, alone. `p_value` is adjusted for all
-    components of all sweeps. `endpoints`: one of a host or core, two of a pair; of a link those whose pairs cross it.
-    `alternatives`: components that explain the same pairs; `separable`: more passes of these pairs may separate them. `score`: effect in
-    standard errors, except of pairs.
+    effect: 0.10 takes 10 % longer; `interval`: its 95 % confidence interval, for this component alone.
+    `p_value`: adjusted for all components of all sweeps. `endpoints`: one of a host or core, two of a pair,
+    and for a link the endpoints whose pairs cross it. `alternatives`: components that explain the same pairs;
+    `separable`: more passes of these pairs may separate them. `score`: effect in standard errors, 0 for
+    pairs.
     """
 
     kind: Kind
@@ -41,7 +43,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class AsymmetricPair:
-    """A pair that is slower from a to b than from b to a, by this share."""
+    """A pair that takes longer from a to b than from b to a; `effect`: by this share."""
 
     a: int
     b: int
@@ -53,7 +55,8 @@ class AsymmetricPair:
 
 @dataclass(frozen=True)
 class PairToRetest:
-    """A pair that another launch should measure, too little slow to be a suspect: of many healthy pairs some are."""
+    """A pair that another launch should measure. It is not slow enough to be a suspect: some of many healthy
+    pairs are as slow."""
 
     a: int
     b: int
@@ -63,8 +66,9 @@ class PairToRetest:
 
 @dataclass(frozen=True)
 class Populations:
-    """Two groups of endpoints (`of` is "endpoints") or of pairs (`of` is "pairs") of different level. `slower`: indices of
-    endpoints, empty for pairs; `share`: part of all that is slower; `effect`: how much longer the slower group takes."""
+    """Two groups of endpoints (`of` is "endpoints") or of pairs (`of` is "pairs") with different levels.
+    `slower`: indices of slower endpoints, empty for pairs; `share`: share of all that is slower; `effect`:
+    how much longer the slower group takes, a share."""
 
     of: Literal["endpoints", "pairs"]
     slower: tuple[int, ...]
@@ -76,11 +80,16 @@ class Populations:
 
 @dataclass(frozen=True)
 class SizeResult:
-    """One benchmark and size. `level_seconds`: of the class of pairs with least distance; `classes`: name of each class of pairs
-    and its median time in seconds; `noise`: spread of one measurement; `scatter`: spread of pairs beyond it (both standard
-    deviations of logarithms); `detectable`: the effect of one host that is named in 99 of 100 sweeps; `endpoint_effects`: one
-    per endpoint, NaN where there is none (0.10: its pairs take 10 % longer); `widened`: by how much healthy endpoints vary more than
-    their pairs explain; `of_links`: as `detectable`, of a link with as many pairs as nine of ten have, 0 where there are none or they differ by nature."""
+    """The result of one benchmark and size.
+
+    `level_seconds`: level of the class of pairs with the least distance; `classes`: name and median seconds
+    of each class of pairs. `noise`: spread of one measurement; `scatter`: spread of pairs beyond it; both are
+    standard deviations of logarithms. `detectable`: the effect of one host that is named in 99 of 100 sweeps,
+    a share. `endpoint_effects`: shape (endpoints,), 0.10 if its pairs take 10 % longer, NaN if unknown.
+    `widened`: factor by which healthy endpoints vary more than their pairs explain. `of_links`: as
+    `detectable`, for a link with fewer pairs than 90 % of the links; 0 if there are no links or they differ
+    by nature.
+    """
 
     benchmark: str
     bytes: int
@@ -98,10 +107,11 @@ class SizeResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`state`: "bad" if a component is named, or an endpoint (or nearly all of them) does not answer; "inconclusive" if a slow component is not excluded;
-    else "healthy". `suspects`: named ones first, then by effect. `silent_together`: silent endpoints that fell silent in an exchange
-    with each other, so that one of the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so that
-    there is nothing to compare them with."""
+    """`state`: "bad" if a component is named, or an endpoint (or nearly all of them) does not answer;
+    "inconclusive" if a slow component is not excluded; otherwise "healthy". `suspects`: named ones first,
+    then by effect. `silent_together`: endpoints that fell silent in an exchange with each other, so one of
+    the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so
+    that no other link can be compared with them."""
 
     state: State
     suspects: tuple[Suspect, ...] = ()
