@@ -1,1 +1,1 @@
-"""What commands that launch are to a session: their launches, their verdict, and how it is shown."""
+"""The experiments of commands that launch: their launches, their verdict, and how it is shown."""

@@ -1,4 +1,4 @@
-"""`imb ab`: the launches of variant A against those of variant B."""
+"""`imb ab`: compares the launches of variant A with the launches of variant B."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AbSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How two variants are compared. `cvars`: each launch has both, as variants of -alternate."""
+    """How two variants are compared. `cvars`: each launch measures both, as variants of -alternate."""
 
     cvars: bool = False
     relevant: float
@@ -39,7 +39,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
 
         all_measured(executed)
         plan, options = executed.plan, self.settings
-        # A stopped launch has lost its partner.
+        # A launch that stopped has no partner any more.
         kept = [done for done in executed.over if done.outcome != "stopped"]
         if options.cvars:
             both = side_of(self.archive, [done.run for done in kept], plan.campaign or "")

@@ -1,4 +1,4 @@
-"""`imb baseline check`: what was measured again, or existing results, against a baseline."""
+"""`imb baseline check`: compares new launches or existing results with a baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CheckSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How results are checked. `name`: the baseline; `tolerances`: shares by metric; empty: those of the baseline."""
+    """How results are checked. `name`: the baseline's name; `tolerances`: metric -> share; if empty, the baseline's tolerances apply."""
 
     name: str
     tolerances: dict[str, float] = {}
@@ -31,7 +31,7 @@ class CheckSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckedResults(NamedTuple):
-    """Results with their check."""
+    """Results and their check."""
 
     results: Side
     check: BaselineCheck
@@ -68,7 +68,7 @@ class RecheckExperiment(Rounds[CheckSettings, CheckedResults]):
 def check_of(
     archive: Archive, settings: CheckSettings, results: Side, old: Side | None = None
 ) -> CheckedResults:
-    """The check of `results`; `old`: the baseline's settings, measured again. Raises ImbError."""
+    """The check of `results`. `old`: new launches with the baseline's settings, if there are any. Raises ImbError."""
     from imb.experiments.peers import comparable_launches
     from imb.history import baseline_check
     from imb.model.baselines import machine_of, placement_of
@@ -95,7 +95,7 @@ def check_of(
 
 
 def print_check(checked: CheckedResults, settings: CheckSettings, *, complete: bool = True) -> int:
-    """Prints the check; the exit status. `complete`: all launches were."""
+    """Prints the check and returns the exit status. `complete`: whether all launches were complete."""
     from imb.compare.comparison import EXIT, worst_verdict
 
     judged = checked.check

@@ -12,20 +12,23 @@ from imb.report.terminal import Screen, fold_text, text_width
 if TYPE_CHECKING:
     from imb.runner.session import FinishedLaunch, Item, Plan
 
-LONGEST_SILENCE = 4.0  # seconds without a line, where there is no bar
+LONGEST_SILENCE = 4.0  # most seconds without a line if there is no bar
 
 
 def duration_text(seconds: float) -> str:
-    """40 s, 12 min, 3.5 h."""
+    """A duration as text: `40 s`, `12 min`, `3.5 h`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class Display:
-    """On a terminal a bar: which launch, benchmark and length, and the time left. Elsewhere lines: the commands, and the time left at the
-    beginning of a round. `commands`: whether commands are shown; `verbose`: the whole command of every launch; `grows`: launches follow
-    that are not planned yet, so their number and the time left are not shown."""
+    """Shows progress. On a terminal, a bar has the launch, benchmark, message size and remaining time. Elsewhere, lines have the commands and,
+    at the beginning of a round, the remaining time.
+
+    `commands`: whether to show commands; `verbose`: whether to show the complete command of every launch; `grows`: further launches are
+    not planned yet, so their number and the remaining time are not shown.
+    """
 
     def __init__(
         self,
@@ -71,12 +74,12 @@ class Display:
         self.warn(line)
 
     def warn(self, line: str) -> None:
-        """Print a line above the bar while launches run; from any thread."""
+        """Print a line above the bar while launches run. May be called from any thread."""
         self.last_line_at = time.monotonic()
         self.screen.line(line)
 
     def show_time_left(self, over: list[FinishedLaunch], turn: int | None) -> None:
-        """Print the time left at the beginning of a round of a campaign, if it is known."""
+        """Print the remaining time at the beginning of a campaign's round, if it is known."""
         from imb.runner import session
 
         rounds = max(item.turn for item in self.plan.items)
@@ -87,7 +90,7 @@ class Display:
             self.say(f"round {turn} of{limit} {rounds}: about {duration_text(seconds_left)} left{limit}")
 
     def begin(self, items: Sequence[Item], over: list[FinishedLaunch]) -> None:
-        """Before `items` are launched, all at the same time."""
+        """Show that `items` will be launched now, interleaved if there are several."""
         from imb.runner import session
 
         self.show_time_left(over, items[0].turn)
@@ -99,7 +102,8 @@ class Display:
             self.say(f"launch {self.number}" if self.grows else f"launch {self.number} of {self.total}")
 
     def show_command(self, item: Item, command: object) -> None:
-        """Print the command once for launches that are alike, without the file of records; the facts of each run have the whole command."""
+        """Print the command, without the file of records, once for all launches that do the same work. The facts of each run have the whole
+        command."""
         if self.verbose:
             self.say(f"$ {command}")
         elif self.commands and item.work_key() not in self.commands_shown:

@@ -1,4 +1,4 @@
-"""Lines on a session and its launches: which one, what was measured, why one is incomplete, what disturbed it."""
+"""Words lines about a session and its launches: their names, what was measured, why a launch is incomplete, what disturbed it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def title_of(plan: Plan) -> str:
 
 
 def launch_line(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
-    """The run of a launch, which launch it was and what it measured."""
+    """A line with the run of a launch, the launch's name and how much it measured."""
     from imb.runner import session
 
     problem = problem_of(archive, plan, ended)
@@ -42,8 +42,8 @@ def launch_line(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
 
 
 def problem_of(archive: Archive, plan: Plan, ended: FinishedLaunch, *, budgeted: bool = False) -> str:
-    """Why a launch is incomplete, with what was printed about it or a remedy; empty if it was measured. `budgeted`: the limits of single
-    launches follow from --budget."""
+    """Why a launch is incomplete, with a printed message or a remedy; empty if it is complete. `budgeted`: time limits of single launches
+    derive from --budget."""
     item_limit = plan.items[ended.number - 1].timeout
     if budgeted and item_limit and ended.outcome == "timed_out":
         return incomplete_reason(ended.outcome, None, None, item_limit, "--budget")
@@ -60,13 +60,13 @@ def problem_of(archive: Archive, plan: Plan, ended: FinishedLaunch, *, budgeted:
     if ended.outcome == "failed" and clause != ended.problem:
         reason = _reason(archive, plan, ended)
         if reason and ended.status in (SuiteStatus.GOOD, SuiteStatus.ROWS):
-            return reason  # the first row that is missing
+            return reason  # names the first missing row
         return f"{clause} ({reason})" if reason else clause
     return clause
 
 
 def is_usage_error(archive: Archive, ended: FinishedLaunch) -> bool:
-    """Whether the suite refused its arguments, which another launch does not change: its one line, and no records."""
+    """Whether the suite refused its arguments, so that another launch would fail as well: it printed its one line and wrote no records."""
     from imb.store.names import reason_of
 
     if ended.outcome != "failed" or ended.status not in _USAGE_ERRORS:
@@ -76,14 +76,14 @@ def is_usage_error(archive: Archive, ended: FinishedLaunch) -> bool:
 
 
 def launch_name(plan: Plan, item: Item) -> str:
-    """`launch 3`; of a campaign `launch 3, NAME/VARIANT, 8 ranks`."""
+    """`launch 3`, or in a campaign `launch 3, NAME/VARIANT, 8 ranks`."""
     if not plan.campaign:
         return f"launch {item.number}"
     return f"launch {item.number}, {plan.campaign}/{plan.variants[item.variant].name}, {count_of(item.ranks or 0, 'rank')}"
 
 
 def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
-    """The problem that was recorded, else the first failure row, else the reason that the launcher or the MPI printed."""
+    """The recorded problem, else the first failure row, else the reason that launcher or MPI printed, else empty."""
     from imb.model.records import Failure
     from imb.store.names import reason_of
 
@@ -103,7 +103,7 @@ def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
 
 
 def disturbance(archive: Archive, runs: Iterable[str]) -> str | None:
-    """The warning where other processes disturbed these runs, with the most CPUs that they used."""
+    """The warning that other processes disturbed these runs, with the largest number of CPUs that they used; None if they did not."""
     from imb.model.busy import BUSIER_CPUS, others_used
 
     facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
@@ -112,13 +112,13 @@ def disturbance(archive: Archive, runs: Iterable[str]) -> str | None:
 
 
 def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
-    """Print one line where other processes disturbed these runs."""
+    """Print a warning if other processes disturbed these runs."""
     if line := disturbance(archive, runs):
         say(f"imb: {line}", err=True)
 
 
 def all_measured(executed: SessionEnd) -> bool:
-    """Whether every launch was complete; reports on standard error if not."""
+    """Whether every launch was complete. If not, prints a line on standard error."""
     over, left_out = executed.over, executed.left_out
     incomplete = [ended.run[:SHORT] for ended in over if ended.outcome != "measured"]
     if incomplete:

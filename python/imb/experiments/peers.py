@@ -1,4 +1,4 @@
-"""Earlier launches in the archive that are comparable with the launches of a sample set."""
+"""Finds earlier launches in the archive that are comparable with the launches of a sample set."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from imb.store.store import SHORT, Archive
 if TYPE_CHECKING:
     from imb.compare.variance import Variance
 
-MOST = 16  # earlier launches of one kind: reading one takes some 30 ms
+MOST = 16  # most earlier launches of one kind, since reading one takes about 30 ms
 
 
 def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
-    """Launches in passes in the archive that are not among these, which are also there, on the same hosts, with the same MPI, number of ranks and memory: of each such kind the
-    newest, MOST of them."""
+    """Other launches of the archive that are comparable with those of `launches` that were measured in passes and are in the archive.
+
+    Comparable launches were measured in passes with the same kind: hosts, MPI, number of ranks and memory. Returns the newest MOST launches
+    of each kind.
+    """
     stored = {name[:SHORT] for name in archive.ids()} if any(map(_measured_in_passes, launches)) else set()
-    # What is printed of a file does not depend on what the archive has.
+    # Output about a file must not depend on the contents of the archive.
     kinds = {
         _kind(launch)
         for launch in launches
@@ -34,7 +37,7 @@ def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[La
         launch.content.partition("#")[0][:SHORT] for launch in launches
     }
     if stored <= own_names:
-        return []  # there are no earlier runs, so the index is not read
+        return []  # without earlier runs, the index need not be read
     from imb.store.index import Index
 
     index_rows = Index(archive).rows(["run", "nodes", "mpi", "processes", "memory", "passes", "date"])
@@ -52,7 +55,7 @@ def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[La
 
 
 def variance_of(archive: Archive, side: Side) -> Variance:
-    """The variance components of a sample set, with earlier launches of the archive."""
+    """The variance components of a sample set, estimated with earlier launches of the archive."""
     from imb.compare.variance import parts_of
 
     return parts_of(side, earlier=comparable_launches(archive, side.launches))
@@ -63,7 +66,7 @@ def _measured_in_passes(launch: Launch) -> bool:
 
 
 def _kind(launch: Launch) -> tuple[str | None, str | None, int | None, str | None]:
-    """Hosts, MPI library, number of ranks and memory, as the index has them."""
+    """The kind of a launch: hosts, MPI library, number of ranks and memory, in the index's format."""
     ranks = len(launch.run.ranks or []) or None
     library = launch.run.mpi.name if launch.run.mpi else None
     return ", ".join(launch.hosts()) or None, library, ranks, memory_of(launch.run)

@@ -1,4 +1,5 @@
-"""When a session has launched enough: a look after every round, and which launches are measured again at the end (imb.compare.repeat_choice)."""
+"""Experiments with rounds: a look after every round decides whether the session stops, and some launches are repeated at the end
+(imb.compare.repeat_choice)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Look(NamedTuple):
-    """How many bands are decided (faster, slower or the same), of how many; without bands, how many rows."""
+    """A look at the comparison: `decided` of `total` bands have a verdict (faster, slower or the same); rows if there are no bands."""
 
     decided: int
     total: int
@@ -31,19 +32,19 @@ class Look(NamedTuple):
 
     @property
     def enough(self) -> bool:
-        """Whether there is nothing left to decide."""
+        """Whether all of them are decided."""
         return self.decided == self.total
 
 
 class Rounds(Experiment[S, R]):
-    """An experiment whose launches are planned in rounds. With `Plan.until` it looks after every round whether enough is decided; with
-    `Plan.repeats` some launches are measured again at the end."""
+    """An experiment whose launches are planned in rounds. With `Plan.until`, a look after every round decides whether to stop. With
+    `Plan.repeats`, some launches are repeated at the end."""
 
     def __init__(self, archive: Archive, plan: Plan) -> None:
         super().__init__(archive, plan)
         self._launches_by_run: dict[str, list[Launch]] = {}
         self._earlier: list[Launch] | None = None
-        over = session.finished_launches(archive, plan).values()  # their time also counts in the budget
+        over = session.finished_launches(archive, plan).values()  # earlier launches also use the budget
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in over)
         self._round = 0
 
@@ -54,7 +55,7 @@ class Rounds(Experiment[S, R]):
         return Next(add_repeats(self.archive, plan, over, say), stop)
 
     def _examine_round(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int, say: Say) -> str | None:
-        """Why a round is not launched, which is also printed, or None if it is launched."""
+        """Why round `turn` is not launched, or None if it is launched. Prints the reason."""
         if plan.until is None or turn == self._round:
             return None
         self._round = turn
@@ -64,7 +65,7 @@ class Rounds(Experiment[S, R]):
         return self._stops(plan, turn - 1, over, say)
 
     def _stops(self, plan: Plan, rounds: int, over: Sequence[FinishedLaunch], say: Say) -> str | None:
-        """Why no round follows after so many, which is also printed."""
+        """Why no round follows after `rounds` rounds, or None if one follows. Prints the reason."""
         until = plan.until
         assert until is not None
         seconds = time.monotonic() - self._began
@@ -94,7 +95,7 @@ class Rounds(Experiment[S, R]):
         return reason
 
     def _look(self, plan: Plan, over: Iterable[FinishedLaunch]) -> Look:
-        """All variants against the first. Raises ImbError if two cannot be compared."""
+        """Compares all variants with the first one. Raises ImbError if two cannot be compared."""
         from imb.compare.comparison import CompareSettings, compare
         from imb.experiments.peers import comparable_launches
 
@@ -102,7 +103,7 @@ class Rounds(Experiment[S, R]):
         settings = CompareSettings(metric=plan.until.metric, relevant=plan.until.relevant)
         first, *others = self._sides(plan, list(over))
         if self._earlier is None:
-            # Read once: the earlier launches do not change from look to look.
+            # Read once, since the earlier launches do not change between looks.
             self._earlier = comparable_launches(
                 self.archive, [*first.launches, *(launch for other in others for launch in other.launches)]
             )
@@ -129,7 +130,7 @@ class Rounds(Experiment[S, R]):
         return sides
 
     def _launches(self, run: str) -> list[Launch]:
-        """Each run is read once, however many looks follow."""
+        """The launches in a run. Each run is read only once for all looks."""
         from imb.store.names import launches_in
 
         if run not in self._launches_by_run:
@@ -138,8 +139,7 @@ class Rounds(Experiment[S, R]):
 
 
 def add_repeats(archive: Archive, plan: Plan, over: Sequence[FinishedLaunch], say: Say) -> Plan | None:
-    """The plan, with launches that are repeated at its end; a line names them. None if there are none, or the plan has them
-    already."""
+    """The plan with repeats added at its end, or None if there are none or the plan already has them. Prints a line that names them."""
     by_number = {ended.number: ended for ended in over}
     if not plan.repeats or any(item.repeats for item in plan.items) or len(by_number) < len(plan.items):
         return None

@@ -1,4 +1,4 @@
-"""`imb run` and `imb campaign`: each launch is a result; at the end, how the launches of each variant vary."""
+"""`imb run` and `imb campaign`: each launch is a result; at the end, shows how the launches of each variant vary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from imb.store.store import Archive
 if TYPE_CHECKING:
     from imb.compare.variance import Variance
 
-Variances = list[tuple[str, "Variance"]]  # with the label of each variant of a campaign
+Variances = list[tuple[str, "Variance"]]  # (label of a variant, its variance components)
 
 
 class RunsExperiment(Rounds[NoSettings, Variances]):
@@ -28,12 +28,12 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
     shows = Shows(tables=True, on_stdout=True)
 
     def __init__(self, archive: Archive, plan: Plan) -> None:
-        """`over_before`: launches that were over; a session without new ones has nothing to add."""
+        """Remembers in `over_before` the launches that are over, since a session without new launches has nothing to add."""
         super().__init__(archive, plan)
         self.over_before = len(session.finished_launches(archive, plan))
 
     def judge(self, executed: SessionEnd) -> Variances:
-        """The variance components of each variant, where there is something to compare."""
+        """The variance components of each variant, if there are launches to compare."""
         from imb.experiments.peers import variance_of
         from imb.store.names import side_of
 
@@ -41,7 +41,7 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
         if len(over) <= self.over_before:
             return []
         if len(over) == 1 and self.archive.ids() == [over[0].run]:
-            return []  # the only run of the archive: there is nothing to compare it with
+            return []  # the archive has no other run to compare with
         found: Variances = []
         for number, variant in enumerate(plan.variants):
             runs = [
@@ -51,7 +51,7 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
             ]
             try:
                 side = side_of(self.archive, runs, variant.name or plan.id)
-            except ImbError:  # nothing was measured, which was reported already
+            except ImbError:  # the launches have no results, which was reported already
                 continue
             components = variance_of(self.archive, side)
             if components.unusual or len(side.launches) > 1:
@@ -59,7 +59,7 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
         return found
 
     def render(self, result: Variances, executed: SessionEnd) -> int:
-        """The medians of `imb run`, a table each; what limits their precision, unless other processes do, which was reported."""
+        """Prints tables of medians for `imb run`, and what limits their precision, unless that is other processes, which was reported already."""
         from imb.report.variance_tables import legend, short_block, tables
 
         plan, over = executed.plan, executed.over
@@ -84,7 +84,7 @@ class RunsExperiment(Rounds[NoSettings, Variances]):
 
 
 def _next_command(plan: Plan, measured: Sequence[str]) -> str | None:
-    """The command that shows more of these variants, or None if launches have no label."""
+    """The command that shows more about these variants, or None if launches have no label."""
     if plan.campaign:
         return f"imb compare {' '.join(map(shell_word, measured[:2]))}" if len(measured) > 1 else None
     label = next((label for item in plan.items for label in item.labels), None)

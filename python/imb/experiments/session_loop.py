@@ -1,4 +1,4 @@
-"""Carries out a session: its launches one after another or interleaved, with live progress, and those that its experiment asks for next."""
+"""Executes a session: runs its launches one after another or interleaved, with live progress, and then the launches that its experiment adds."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 def carry_out(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = False) -> int:
-    """Launches what is not over yet, judges and prints; the exit status. Raises ImbError."""
+    """Runs the launches that are not over, judges and prints; returns the exit status. Raises ImbError."""
     return experiment.conclude(launch_all(experiment, plan, verbose=verbose))
 
 
 def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> int:
-    """`carry_out` of a session that another process began."""
+    """`carry_out` for a session that another process began."""
     return carry_out(registry.experiment(plan.command)(archive, plan), plan, verbose=verbose)
 
 
 def launch_all(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = False) -> SessionEnd:
-    """Runs the launches of the session that are not over yet, and those that follow. `verbose`: all commands are shown, whole.
+    """Runs the launches of the session that are not over, and the launches that the experiment adds. `verbose`: shows complete commands.
 
-    Raises ImbError if another process executes the session, and with status 130 when interrupted."""
+    Raises ImbError if another process executes the session, or with status 130 if the user interrupts it."""
     archive = experiment.archive
     try:
         with lock.hold_lock(archive, plan, lambda line: say(f"imb: {line}", err=True)):
             for variant in plan.variants:
                 warn_of_ignored_variables(variant)
-            # The variants of a session that grows are on the same CPUs: one is examined.
+            # The variants of a session that grows use the same CPUs, so one is examined.
             for variant in plan.variants[:1] if experiment.grows else plan.variants:
                 ranks = [item.ranks or variant.intent.ranks for item in plan.items]
                 most_ranks = max(ranks, default=variant.intent.ranks)
@@ -77,7 +77,7 @@ def _say(line: str) -> None:
 def _launch_planned(
     experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool, announced: bool = False
 ) -> SessionEnd:
-    """The launches of the plan that are not over yet. `announced`: what they are was printed already."""
+    """Runs the launches of the plan that are not over. `announced`: a line about them was printed already."""
     from imb.model import records
     from imb.report.run_tables import print_tables
     from imb.runner import execution, stored_sessions
@@ -106,8 +106,8 @@ def _launch_planned(
         say(f"{title_of(plan)}: {nothing_left}{count_of(len(plan.items), 'launch')} done", err=True)
     over = list(before.values())
     left_out = 0
-    refused: set[tuple[object, ...]] = set()  # launches whose arguments the suite refuses, every time
-    missing: set[tuple[object, ...]] = set()  # launches that cannot be started, every time
+    refused: set[tuple[object, ...]] = set()  # keys of launches whose arguments the suite refuses
+    missing: set[tuple[object, ...]] = set()  # keys of launches that cannot be started
     skipped = 0
     stopped: str | None = None
 
@@ -131,7 +131,7 @@ def _launch_planned(
         ) as display,
         SetupState(archive, plan, display.say) as setup_state,
     ):
-        if not plan.until:  # else the session may be decided already
+        if not plan.until:  # else the comparison may be decided already
             display.show_time_left(over, todo[0].turn if todo else None)
         for items in session.launch_batches(plan, todo):
             if stopped := experiment.next(plan, over, items[0].turn, display.say).stop:
@@ -142,7 +142,7 @@ def _launch_planned(
             if any(item.work_key() in missing for item in items):
                 left_out += len(items)
                 continue
-            if not setup_state.switch(items[0].variant):  # several at the same time have no setup
+            if not setup_state.switch(items[0].variant):  # interleaved launches have no setup
                 left_out += len(items)
                 continue
             display.begin(items, over)
@@ -190,7 +190,7 @@ def _launch_planned(
 
 
 def warn_of_ignored_variables(variant: Variant) -> None:
-    """Warns where a variant sets variables of another MPI than its own."""
+    """Warns if a variant sets variables that only other MPIs read."""
     variant_text = f"variant {variant.name}: " if variant.name else ""
     if names := ignored_variables(variant.mpi.known, variant.intent.env):
         say(
@@ -199,12 +199,12 @@ def warn_of_ignored_variables(variant: Variant) -> None:
         )
 
 
-_MOST_PER_CORE = 100  # ranks
+_MOST_PER_CORE = 100  # ranks per core
 
 
 def examine_shared_cpus(intent: Intent, ranks: int, name: str = "") -> None:
-    """Warns where --cpus pins several of `ranks` ranks on this host to one CPU, and if it has fewer cores than ranks. Raises
-    ImbError where they are so many that the host would not respond."""
+    """Warns if --cpus pins several of `ranks` ranks on this host to one CPU, or if the host has fewer cores than ranks. Raises ImbError if
+    there are so many ranks that the host would not respond."""
     from imb.mpi import host
     from imb.runner import session
 

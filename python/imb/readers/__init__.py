@@ -1,1 +1,1 @@
-"""Other people's text -> records: a reader for each format, registered in imb.readers.formats."""
+"""Reads logs of other programs into records, with a reader for each format; imb.readers.formats lists them."""

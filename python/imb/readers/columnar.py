@@ -1,7 +1,7 @@
-"""Launches and records -> Arrow tables: what the index holds and `imb query` sees.
+"""Converts launches and records to the Arrow tables in the index, which `imb query` sees.
 
-One row per result and one per failure, with the record's field names; `run` is the run's name in the archive. The
-group's index is called group_index (GROUP is a word of SQL), quantiles are columns p50_seconds and so on.
+There is one row per result and one per failure, with the record's field names; `run` is the run's name in the archive. The
+group's index is called group_index, since GROUP is a keyword of SQL. Quantiles are columns p50_seconds and so on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from imb.model.figures import FIGURES
 from imb.model.records import QUANTILES, TIME_FIGURES, Component, Counter, Evidence, Failure, Passes, Result
 from imb.readers.table import Array, Head, LoggedLaunch, Stretch, figures
 
-_AT_ONCE = 20_000  # records that become columns together
+_AT_ONCE = 20_000  # records that are converted to columns together
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _PLACE = [
     ("run", _TEXT),
@@ -42,7 +42,7 @@ def _counted(counter: Counter | None) -> float | None:
     return counter.sum if counter else None
 
 
-# Columns of rows in passes: type, and the value from the record.
+# Name of a column of rows in passes -> its type, and a function that gets its value from the record.
 _OF_PASSES: dict[str, tuple[pa.DataType, Callable[[Passes, Evidence], float | str | None]]] = {
     "samples": (pa.int64(), lambda passes, _: passes.samples),
     "samples_used": (pa.int64(), lambda passes, _: passes.used),
@@ -97,7 +97,7 @@ _RENAMED = {"group": "group_index"}
 
 
 class _Dictionary:
-    """The dictionary of an Arrow column of texts, filled as texts come; None is no text."""
+    """The dictionary of an Arrow column of texts, which grows with each new text. None stands for a missing text."""
 
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
@@ -106,7 +106,7 @@ class _Dictionary:
         return -1 if text is None else self.codes.setdefault(text, len(self.codes))
 
     def spread(self, codes: Any, at: Any) -> pa.Array:
-        """codes[at] (int32, -1: null) as an Arrow array."""
+        """The texts of codes[at] as an Arrow array; `codes` and `at` are int32, code -1 is null."""
         texts = pa.array(list(self.codes), pa.string())
         if not self.codes:
             return pa.nulls(len(at), _TEXT)
@@ -119,17 +119,17 @@ class _Dictionary:
 
 
 class _SameColumns(msgspec.Struct):
-    """Stretches with the same columns, with the number of the head and of the launch of each; `heads` are in the order of their numbers."""
+    """Stretches with the same columns. `head_numbers`, `launch_numbers`: for each stretch, the index of its head in `heads` and of its launch."""
 
     stretches: list[Stretch] = []
     head_numbers: list[int] = []
     launch_numbers: list[int] = []
     heads: list[tuple[Head, Component | None]] = []
-    number_of_head: dict[tuple[int, Component | None], int] = {}  # by identity: comparing them is slow
+    number_of_head: dict[tuple[int, Component | None], int] = {}  # by identity, since comparing heads is slow
 
 
 def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Table:
-    """The rows of logs that were read by imb.readers.imb_text, as RESULTS. `launches`: run, launch."""
+    """The rows of logs as a table with the schema RESULTS. `launches`: (name of the run, launch) pairs."""
     every = list(launches)
     by_columns: dict[tuple[str, ...], _SameColumns] = {}
     for number, (_, launch) in enumerate(every):
@@ -160,7 +160,7 @@ def _table_of_columns(
     stretches, heads = alike.stretches, alike.heads
     counts = np.array([stretch.count for stretch in stretches], np.int64)
     total = int(counts.sum())
-    # Heads and launches are few: their facts are looked up once for each, and copied to their rows by number.
+    # There are few heads and launches: their facts are looked up once, and copied to their rows by number.
     by_head = np.repeat(np.array(alike.head_numbers, np.int32), counts)
     by_launch = np.repeat(np.array(alike.launch_numbers, np.int32), counts)
 
@@ -202,7 +202,9 @@ def _table_of_columns(
     if any(stretch.quantiles or stretch.load_drift for stretch in stretches):
         by_name |= _extras(stretches)
     kinds = {field.type for field in RESULTS if field.name not in by_name}
-    nulls = {kind: pa.nulls(total, kind) for kind in kinds}  # most columns: one array for all of a type
+    nulls = {
+        kind: pa.nulls(total, kind) for kind in kinds
+    }  # most columns are all null and share one array per type
     arrays = [by_name[field.name] if field.name in by_name else nulls[field.type] for field in RESULTS]
     return pa.table(arrays, schema=RESULTS)
 
@@ -225,17 +227,17 @@ def _groups(groups: Sequence[Sequence[int]] | None) -> str | None:
 
 
 def results_of_records(results: Iterable[tuple[str, Result]]) -> pa.Table:
-    """Records of results as RESULTS. `results`: run, record."""
+    """Results as a table with the schema RESULTS. `results`: (name of the run, record) pairs."""
     return _table_of_records(results, RESULTS)
 
 
 def failures_of_records(failures: Iterable[tuple[str, Failure]]) -> pa.Table:
-    """Records of failures as FAILURES. `failures`: run, record."""
+    """Failures as a table with the schema FAILURES. `failures`: (name of the run, record) pairs."""
     return _table_of_records(failures, FAILURES)
 
 
 def _table_of_records(records: Iterable[tuple[str, Result | Failure]], schema: pa.Schema) -> pa.Table:
-    """A part of the records at a time: as lists of Python's objects, the columns take ten times their memory."""
+    """The records as a table. Converts a part at a time, since columns take ten times as much memory as lists of Python objects."""
     rest = iter(records)
     parts = []
     while part := list(islice(rest, _AT_ONCE)):
@@ -251,7 +253,7 @@ def _table_of_records(records: Iterable[tuple[str, Result | Failure]], schema: p
 
 
 def _column(runs: Sequence[str], records: Sequence[Result | Failure], field: pa.Field) -> pa.Array | None:
-    """A field of these records, or None if no record has a value of it."""
+    """A field of these records as a column, or None if no record has a value for it."""
     name = field.name
     values: list[Any]
     if name == "run":

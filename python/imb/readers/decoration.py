@@ -1,6 +1,6 @@
-"""What other programs put around each line of a log: terminal codes, a launcher's tag, a time, a line number, a frame.
+"""Removes what other programs add to each line of a log: terminal codes, a launcher's tag, a time, a line number, a frame.
 
-Readers get the lines without it. A line stays a line, so numbers of lines are those of the file.
+Readers get the lines without these. A line stays a line, so line numbers are the same as in the file.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _ENTITIES = (
 _ROW = re.compile(rb"\s*\d{1,18}(?:\s+\d{1,18}){0,2}(?:\s+\d{1,15}\.\d+)+(?![\d.])")
 _ROW_IN = re.compile(rb"(?:^|[\s:>\])])" + _ROW.pattern)
 _ROW_AT_END = re.compile(rb"(?:^|\s)\d{1,18}(?:\s+\d{1,18}){0,2}(?:\s+\d{1,15}\.\d+)+\s*$")
-_LONGEST_JOINED = 4096  # bytes of lines in one
-_LONGEST = 200  # bytes of a tag
-_AROUND = 8  # lines before and after one that must continue the count of line numbers
-# What begins a line of a log, and does so at its first column.
+_LONGEST_JOINED = 4096  # most bytes of a line that may consist of several joined lines
+_LONGEST = 200  # most bytes of a tag
+_AROUND = 8  # lines before and after a line whose numbers must count up, if its tag is a line number
+# Text with which a line of a log begins, always in the first column.
 _ANCHOR = re.compile(
     rb"# Benchmarking |# OSU |#    (?:Intel\s?\(R\) MPI|OpenIMB)|#\s*(?:bytes|repetitions|Size\b|(?:Avg |Overall|Latency|Bandwidth).*\()"
     rb"|(?<=\s)#repetitions"
@@ -56,7 +56,7 @@ _HEADING = re.compile(
 )
 _HEADING_OF_PAGE = re.compile(rb"\s*##+\s+\S")
 _LABELED = re.compile(rb"# Benchmarking (?:Multi-)?simple_halo \(processes: [^)]*\)")
-# Names with blanks are those of OSU's benchmarks.
+# OSU's benchmarks have column names with blanks.
 _COLUMN = re.compile(
     rb"\s*(?:#?[A-Za-z_+/-]+\[(?:usec|\xc2\xb5sec|\xce\xbcsec|%)\]|#?(?:bytes|repetitions|rep\.s)|Group(?= )|M[Bb](?:yte|ytes)?/s(?:ec)?"
     rb"|[Mm]sgs?/sec|defects|# Size|#|(?:(?:Avg|Min|Max) )?Lat(?:ency)?\s?\(us\)|Iterations|Bandwidth\s?\(MB/s\)|Messages/s"
@@ -66,12 +66,12 @@ _COLUMN = re.compile(
 
 
 class _Tag(NamedTuple):
-    """Text at the beginning or the end of the lines around line `line`. `number`: the number in it at this line, where it counts lines."""
+    """Text at the beginning or the end of the lines around line `line`. `number`: the number in the tag of line `line`, if the tag counts lines."""
 
     pattern: re.Pattern[bytes]
     line: int
     number: int | None = None
-    distinct: bool = False  # found again within a line, it begins another one
+    distinct: bool = False  # if found again within a line, another line begins there
 
     def cut(self, line: bytes, number: int) -> re.Match[bytes] | None:
         match = self.pattern.match(line)
@@ -81,19 +81,19 @@ class _Tag(NamedTuple):
 
 
 class CleanText(NamedTuple):
-    """The text of a log as readers get it. `breaks`: the numbers of lines that continue a line of the file, because a line feed was
-    missing, and the byte of that line where they begin."""
+    """The text of a log as readers get it. `breaks`: (line number, offset) of each line that was split off a line of the file because a line
+    feed was missing; the offset is its first byte in the file's line."""
 
     text: bytes
     breaks: tuple[tuple[int, int], ...] = ()
 
     def line(self, number: int) -> int:
-        """The number in the file of a line of this text."""
+        """The line number in the file for a line number in this text."""
         return number - bisect_right(self.breaks, number, key=lambda each: each[0])
 
 
 def plain_text(text: bytes) -> bytes:
-    """The text with LF for each CR LF, without codes that control a terminal, and without HTML; the same object where it has none."""
+    """The text with LF for CR LF, and without terminal control codes and HTML. Returns the same object if nothing changes."""
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n")
     if b"\x1b" in text:
@@ -106,7 +106,7 @@ def plain_text(text: bytes) -> bytes:
 
 
 def restore_positions(log: Log, read: CleanText, text: bytes) -> None:
-    """Changes `start` and `stop` of launches from positions in `read` to positions in `text`, and numbers of lines."""
+    """Changes `start`, `stop` and line numbers of launches from positions in `read` to positions in `text`."""
     if read.text is text:
         return
     ends, ends_in_file = (
@@ -133,9 +133,9 @@ def restore_positions(log: Log, read: CleanText, text: bytes) -> None:
 
 
 def clean_tags(text: bytes) -> CleanText:
-    """The text without what is before each line of a table, and after it. Times and line numbers may differ from line
-    to line; the tags of another rank are not removed. A row after another one, or after a heading, in the same line gets a
-    line of its own. The same object where there is no such text."""
+    """The text without tags before and after the lines of tables. Times and line numbers in tags may differ from line to line. Tags of
+    another rank stay. If a line contains several rows, or a heading and a row, each gets its own line. Returns the same object as
+    `text` if nothing changes."""
     lines = text.split(b"\n")
     fronts, backs = _tags(lines)
     result: list[bytes] = []
@@ -146,7 +146,7 @@ def clean_tags(text: bytes) -> CleanText:
             front_at += 1
         while back_at < len(backs) - 1 and backs[back_at].line < number:
             back_at += 1
-        # The tag that was found next after a line, or last before it.
+        # The next tag that was found after this line, and the last one before it.
         near = [fronts[at] for at in (front_at, front_at - 1) if 0 <= at < len(fronts)]
         near_back = [backs[at] for at in (back_at, back_at - 1) if 0 <= at < len(backs)]
         for start, piece in _pieces(line, number, near):
@@ -163,7 +163,7 @@ def clean_tags(text: bytes) -> CleanText:
 
 
 def _pieces(line: bytes, number: int, tags: Sequence[_Tag]) -> Iterator[tuple[int, bytes]]:
-    """The lines that a line consists of, without the tags before them, and the byte where each begins; 0 of the first."""
+    """Yields (offset, text) for each line that was joined to this line, without tags. The offset of the first is 0."""
     begin, tag = 0, next((tag for tag in tags if tag.cut(line, number)), None)
     match = tag.cut(line, number) if tag else None
     rest = _strip_front(line, match) if match else line
@@ -199,7 +199,7 @@ def _strip_front(line: bytes, match: re.Match[bytes]) -> bytes:
 
 
 def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
-    """What is before the lines, and after them, at each line that shows it."""
+    """The tags before lines and the tags after lines, one for each line from which a tag can be told."""
     fronts: list[_Tag] = []
     backs: list[_Tag] = []
     last = (-2, b"")
@@ -210,7 +210,7 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
         if fronts and (known := fronts[-1].cut(line, number)):
             again = fronts[-1].distinct and fronts[-1].pattern.search(line, max(known.end(), 1))
             line = line[: again.start()] if again else line
-        if start >= len(line) or _ROW_IN.search(line[:start]):  # another line is before it
+        if start >= len(line) or _ROW_IN.search(line[:start]):  # another line precedes it in the same line
             continue
         rest = line[start:]
         if last[0] == number - 1 and last[1] == rest:  # another rank's line
@@ -232,13 +232,13 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
 
 
 def _is_cut(fronts: Sequence[_Tag], line: bytes, number: int, start: int) -> bool:
-    """Whether the last tag is also the one of this line, whose text begins at `start` or with blanks before it."""
+    """Whether the last tag also covers the front of this line, whose text begins at `start`."""
     match = fronts[-1].cut(line, number) if fronts else None
     return match is not None and match.end() <= start and not line[match.end() : start].strip()
 
 
 def _text_after_columns(heading: bytes) -> bytes:
-    """The text after the last name of a column, blanks included; empty if there is none, or fewer than two names."""
+    """The text after the last column name, including blanks; empty if there is none or the line has fewer than two names."""
     at = names = 0
     while match := _COLUMN.match(heading, at):
         at, names = match.end(), names + 1
@@ -247,13 +247,13 @@ def _text_after_columns(heading: bytes) -> bytes:
 
 
 def _text_after_label(title: bytes) -> bytes:
-    """The text after a title whose table has no heading."""
+    """The text after the title of a table without a heading; empty if there is none."""
     match = _LABELED.match(title)
     return title[match.end() :] if match and title[match.end() :].strip() else b""
 
 
 def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) -> _Tag:
-    """The tag of this text before a line. `cells`: the blanks after it belong to the first cell."""
+    """The tag for this text before a line. `cells`: the blanks after it belong to the first cell."""
     core = front.rstrip()
     blanks = 0 if cells else len(front) - len(core)
     end = rb"[ \t]{0,%d}" % blanks
@@ -273,7 +273,7 @@ def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) ->
 
 
 def _back(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:
-    """The tag of this text after a line; empty if the text may be a figure."""
+    """A list with the tag for this text after a line; empty if the text may be a number of the row."""
     core = back.strip()
     for at in _numbers(core):
         pattern = re.compile(
@@ -292,7 +292,7 @@ def _back(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:
 
 
 def _numbers(core: bytes) -> list[re.Match[bytes]]:
-    """The whole numbers in a tag that are no part of a time."""
+    """The whole numbers in a tag that are not part of a time."""
     times = [match.span() for match in _TIME.finditer(core)]
     return [
         match
@@ -302,7 +302,7 @@ def _numbers(core: bytes) -> list[re.Match[bytes]]:
 
 
 def _counts(lines: Sequence[bytes], tag: _Tag) -> bool:
-    """Whether the lines around that of a tag have its number, increased by one each."""
+    """Whether the numbers in the lines around the tag's line count up by one per line."""
     first, last = max(0, tag.line - _AROUND), min(len(lines), tag.line + _AROUND + 1)
     near = [number for number in range(first, last) if lines[number].strip()]
     right = [number for number in near if tag.cut(lines[number], number)]
@@ -311,7 +311,7 @@ def _counts(lines: Sequence[bytes], tag: _Tag) -> bool:
 
 
 def _pattern(core: bytes) -> bytes:
-    """The text of a tag with any other time in place of its own."""
+    """A regular expression for the text of a tag with any time in place of the one in it."""
     pattern, at = b"", 0
     for match in _TIME.finditer(core):
         pattern += re.escape(core[at : match.start()])

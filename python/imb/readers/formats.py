@@ -1,4 +1,4 @@
-"""Every format that is read: one line of READERS each. The only place that decides on the format of a file."""
+"""The formats of logs: READERS has a line for each. Only this module decides on the format of a file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from imb.readers.table import Log
 
 
 class Reader(NamedTuple):
-    """`format`: as imported runs have it; `title`: as messages call it. `detect`: whether there may be output of it in a text.
-    `read` never fails: lines that are not understood are problems, which stay with the log."""
+    """A reader. `format`: the name in imported runs; `title`: the name in messages; `detect`: returns a true value if a text may contain this
+    format; `read`: never raises; lines that it does not understand become problems of the log."""
 
     format: str
     title: str
@@ -40,12 +40,12 @@ _OF_LOGS = READERS[1:]
 
 
 def reader_of(text: bytes) -> Reader:
-    """The reader of a text; that of IMB also where no format is detected."""
+    """The reader for a text. If no format is detected, the reader of IMB."""
     return next((reader for reader in READERS if reader.detect(text)), _OF_LOGS[0])
 
 
 def tables_in_words() -> str:
-    """What a log may have tables of."""
+    """The programs whose tables can be read, as text."""
     return " or of ".join(reader.title for reader in _OF_LOGS)
 
 
@@ -55,13 +55,13 @@ def parse(text: bytes, name: str) -> Log:
     log = reader.read(text, name)
     if log.launches:
         _note_others(log, text, name, reader)
-    if name:  # a command has asked for this file
+    if name:  # a user has named this file
         note_unread(log.assumed, lost=False)
     return log
 
 
 def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
-    """A file has one format; tables of others in it are a problem."""
+    """Adds a problem if the file also has tables of another format, since a file is read in one format."""
     for other in _OF_LOGS[_OF_LOGS.index(chosen) + 1 :]:
         if other.detect(text):
             rows = max(other.read(text, "").counts()[1], 1)
@@ -73,7 +73,7 @@ def _note_others(log: Log, text: bytes, name: str, chosen: Reader) -> None:
 
 
 def read_log(text: bytes, name: str) -> Records:
-    """The log of a run, as records in its order."""
+    """The records of a log, in its order."""
     log = parse(text, name)
     recorded = [record for launch in log.recorded for record in launch.records]
     records: list[Record] = [record for launch in log.launches for record in launch.records()]

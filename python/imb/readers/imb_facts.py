@@ -1,4 +1,4 @@
-"""The facts of a launch in a log of IMB: the run record, and the unit of Mbytes/sec."""
+"""Finds the facts of a launch in a log of IMB: the run record, and the unit of Mbytes/sec."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from imb.readers.table import MEAN_AND_RATE, MEGABYTES, Log, LoggedLaunch, megab
 _PART: dict[str, Component] = {
     name: component for component, part in PARTS.items() for name in (part, component)
 }
-_ROUNDING = 0.01  # of printed figures; more hides that units differ by 4.9 %
+_ROUNDING = 0.01  # relative rounding error of printed numbers; with larger errors, units that differ by 4.9 % cannot be told apart
 _PROGRAM = re.compile(rf"IMB-({'|'.join(PARTS)})\b")
 
 
 def unsupported_component(events: Sequence[LogEvent]) -> str | None:
-    """The component of a launch, from the events above it, if this reader does not support it; else None."""
+    """The component of a launch according to the events above it, if this reader does not support it; else None."""
     parts = [event.parts[2] for event in events if event.kind == "banner"]
     return parts[-1] if parts and parts[-1] not in _PART else None
 
@@ -53,7 +53,7 @@ def last_of(launch: LoggedLaunch) -> str:
 
 
 def unit_by_version(run: Run) -> float | None:
-    """IMB up to 4.x counts 2^20 bytes, from 2018 on 10^6."""
+    """The bytes in a megabyte by the version, or None if unknown: 2^20 in IMB up to 4.x, 10^6 from 2018 on."""
     if not run.program or not (major := re.match(r"\D{0,2}(\d+)", run.version or "")):
         return None
     if run.program == "OpenIMB":
@@ -62,8 +62,8 @@ def unit_by_version(run: Run) -> float | None:
 
 
 def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
-    """The unit for which length / time, or length times messages per second, equals the printed Mbytes/sec, over rows that
-    distinguish the units."""
+    """The bytes in a megabyte for which message size / time (or message size times messages per second) equals the printed Mbytes/sec. Uses
+    the rows that distinguish the units; None if they have no majority."""
     votes = dict.fromkeys(MEGABYTES, 0)
     for stretch in launch.stretches():
         facts = facts_of(stretch.head.benchmark, launch.run.component)
@@ -90,7 +90,7 @@ def unit_by_arithmetic(launch: LoggedLaunch) -> float | None:
 
 
 def run_of(events: Sequence[LogEvent]) -> Run:
-    """The run record of a launch from its banner and the command seen before it."""
+    """The run record of a launch, from its banner and the command before it."""
     facts: dict[str, str] = {}
     listed: list[str] = []
     gpu = False
@@ -146,7 +146,7 @@ def run_of(events: Sequence[LogEvent]) -> Run:
 
 
 def _take_statements(facts: Mapping[str, str], run: Run, options: dict[str, OptionValue]) -> None:
-    """What OpenIMB states in its banner about options that are not the default, and about files."""
+    """Takes what OpenIMB's banner states about files and options that differ from the default."""
     if place := re.fullmatch(r"(.+?)(?: \(([\w./-]{1,40})\))?", facts.get("File", "")):
         run.file = File(path=place[1], file_system=place[2])
     if "Completion of writes" in facts:
@@ -170,7 +170,7 @@ def _take_statements(facts: Mapping[str, str], run: Run, options: dict[str, Opti
 
 
 def _gpu_memory(command: Sequence[str]) -> str:
-    """Where messages of IMB-MPI1-GPU are. Its default depends on the version, so it is unknown without the option."""
+    """The kind of memory of IMB-MPI1-GPU's messages. Without the option it is unknown, since the default depends on the version."""
     at = next((at for at, word in enumerate(command) if word.lower() == "-mem_alloc_type"), len(command))
     kinds = {"device": DEVICE, "cpu": "host", "host": "pinned", "shared": SHARED}
     return kinds.get(command[at + 1].lower(), UNKNOWN) if at + 1 < len(command) else UNKNOWN
@@ -217,8 +217,8 @@ def end_of(event: LogEvent, passes: tuple[str, str, str] | None) -> End:
 
 
 def drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
-    """Keeps the last of several equal launches in a row, where the others have no table: several ranks, or a wrapper, printed one
-    banner several times."""
+    """If several equal launches follow each other and only the last one has tables, removes the others: several ranks, or a wrapper, printed
+    one banner several times."""
     kept: list[LoggedLaunch] = []
     for launch in launches:
         if kept and not kept[-1].items and kept[-1].end is None and kept[-1].run == launch.run:
@@ -228,7 +228,7 @@ def drop_repeated_banners(launches: list[LoggedLaunch]) -> None:
 
 
 def complete(launch: LoggedLaunch, log: Log) -> None:
-    """What is known only when all of a launch was read: its component, and the unit of Mbytes/sec."""
+    """Sets what is known only after the whole launch was read: its component, and the unit of Mbytes/sec."""
     run = launch.run
     if run.component is None:
         rated = any(set(item.columns) >= MEAN_AND_RATE for item in launch.stretches())

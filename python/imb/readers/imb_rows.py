@@ -1,4 +1,4 @@
-"""The lines of a table of IMB: its header, its rows, and what may stand between them."""
+"""Reads the lines of a table of IMB: its header, its rows, and other lines between them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CAUSES: tuple[tuple[str, Cause], ...] = (
 )
 _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")
-# After a table that was measured in passes; its content is also in the cells of rows.
+# A note after a table that was measured in passes; cells of rows have the same content.
 PASSES_NOTE = re.compile(
     r"# note: (?:\d+ of \d+ rows? (?:missed|not within) |samples at several levels in |(?:group \d+: )?the machine changed between "
     r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
@@ -51,7 +51,7 @@ class Header(NamedTuple):
 
 
 class Rows:
-    """Rows that were read one by one, on their way to a stretch."""
+    """Collects rows that are read one by one, to become a stretch."""
 
     def __init__(self, head: Head, columns: tuple[str, ...], line: int) -> None:
         self.head, self.columns, self.line = head, columns, line
@@ -66,10 +66,10 @@ class Rows:
         self.values.append(row)
 
     def take_note(self, text: str, launch: LoggedLaunch) -> bool:
-        """Keeps a comment line about a row of this table; False if it is not such a note.
+        """Takes a comment line about a row of this table. Returns False if the line is not such a note.
 
-        OpenIMB prints these notes after the blank line that ends the table, with the row's length and group; older
-        versions print them before that line, or after the row.
+        OpenIMB prints these notes after the blank line at the end of the table, with the row's message size and group; older
+        versions print them before that blank line, or after the row.
         """
         if self.values and (match := _DRIFT_ABOVE.match(text)):
             self.drift[len(self.values) - 1] = _drift_of(match)
@@ -92,7 +92,7 @@ class Rows:
         return False
 
     def _take_in_flight(self, length: int, messages: int, launch: LoggedLaunch) -> bool:
-        """Keeps a note for the rows of all groups of this length; False if there are none."""
+        """Takes a note about the rows of all groups with this message size. Returns False if there are none."""
         self.move_to(launch)
         known = False
         for stretch in self._parts_in(launch):
@@ -103,7 +103,7 @@ class Rows:
         return known
 
     def _parts_in(self, launch: LoggedLaunch) -> list[Stretch]:
-        """The parts of this table in the launch, in order: failure rows divide it."""
+        """The parts of this table in the launch, in order; failure rows divide a table into parts."""
         parts: list[Stretch] = []
         for item in reversed(launch.items):
             if isinstance(item, Stretch):
@@ -127,7 +127,7 @@ def _drift_of(match: re.Match[str]) -> float:
 
 
 def header_of(row: bytes) -> Header | None:
-    """The columns that a line names, or None if it is no header."""
+    """The columns that a line names, or None if the line is not a header."""
     text = row.decode("utf-8", "replace")
     first = text.find("#bytes") if "#bytes" in text else text.find(MARK.decode())
     if (group := re.search(r"\bGroup\s+$", text[:first])) is not None:
@@ -145,19 +145,19 @@ def _column_of(token: str) -> str:
 
 
 def further_columns(line: bytes, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns that the line after a heading names, where a mail program has wrapped it; () where it names none."""
+    """If a mail program has wrapped a heading: the columns in the line after it. Empty if that line names no columns."""
     names = tuple(_column_of(token) for token in line.decode("utf-8", "replace").split() if token[0] != "#")
     fits = names and set(names) <= FIELDS.keys() - set(columns) and len(set(names)) == len(line.split())
     return names if fits else ()
 
 
 def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | None:
-    """The cells of a line, in the units of the table, or None if it is no row of these columns."""
+    """The cells of a line, in the units of the table, or None if the line is not a row with these columns."""
     tokens = words.split()
     if len(tokens) != len(columns):
         if len(words) != CELL * len(columns):
             return None
-        # A number that fills its cell touches its neighbor.
+        # If a number fills its cell, there is no blank before it.
         tokens = [words[i : i + CELL].strip() for i in range(0, len(words), CELL)]
     try:
         return [number(token, name) for token, name in zip(tokens, columns, strict=True)]
@@ -166,7 +166,7 @@ def row_of(words: str, columns: tuple[str, ...]) -> list[float | int | None] | N
 
 
 def continues_rows(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:
-    """Whether a row may follow another one of the same table: its length is larger, or that of another group."""
+    """Whether `row` may follow `last` in a table: its message size is larger, or is equal in a table with groups."""
     if "bytes" not in columns:
         return False
     last_bytes, row_bytes = (each[columns.index("bytes")] or 0 for each in (last, row))
@@ -174,7 +174,7 @@ def continues_rows(last: Cells, row: Cells, columns: tuple[str, ...]) -> bool:
 
 
 def quantiles_of(text: str) -> dict[str, float | None] | None:
-    """The line that -show_tail prints: twelve times in microseconds."""
+    """The quantiles in seconds from a line of -show_tail, which has twelve times in microseconds; None for other lines."""
     if not text.endswith("]"):
         return None
     try:
@@ -187,7 +187,7 @@ def quantiles_of(text: str) -> dict[str, float | None] | None:
 
 
 def failure_of(text: str, columns: tuple[str, ...], head: Head, line: int) -> Failure | None:
-    """A failure row, such as out-of-mem; None for other lines."""
+    """The failure in a row such as `out-of-mem`; None for other lines."""
     cause = next((cause for words, cause in CAUSES if words in text), None)
     leading = re.match(r"[\d\s]*", text)
     tokens = leading[0].split() if leading else []

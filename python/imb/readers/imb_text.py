@@ -1,7 +1,7 @@
-"""The tables of IMB 3.x to 2021 and of OpenIMB, in logs or inside other text.
+"""Reads the tables of IMB 3.x to 2021 and of OpenIMB, in logs or within other text.
 
-The way: find header rows (they hold "#repetitions"), read the lines above one as its head, and the rows below it line
-by line.
+It searches for header rows (they contain "#repetitions"), reads the lines above a header row as its head, and the rows below it
+line by line.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from imb.readers.unread import (
 )
 
 FORMAT = "imb"
-_SOON = 5  # lines of other text within a table, after which its rows continue whatever their length is
-_LATER = 1000  # after more lines no row continues a table
+_SOON = 5  # most lines of other text within a table after which a row of any message size continues it
+_LATER = 1000  # most lines of other text after which a row can continue a table
 
 
 def detect(text: bytes) -> bool:
-    """Whether there may be tables of IMB in it."""
+    """Whether the text may contain tables of IMB."""
     return MARK in text
 
 
 def read(text: bytes, name: str) -> Log:
-    """Every launch in a log. Never fails: what is not understood becomes a problem with its line. Text around each line is
-    removed where a table has some."""
+    """All launches in a log. Never raises: a line that is not understood becomes a problem. Text that other programs added around the lines of
+    a table is removed."""
     reader = _Reader(text, decoration.CleanText(decoration.plain_text(text)), name)
     reader.scan()
     if reader.tagged or not reader.log.launches:
@@ -62,14 +62,17 @@ def read(text: bytes, name: str) -> Log:
 
 
 class _Reader:
-    """One pass over one file."""
+    """Reads one file in one pass."""
 
     def __init__(self, original: bytes, cleaned: decoration.CleanText, name: str) -> None:
         self.original, self.cleaned = original, cleaned
         self.text = cleaned.text
         self.log = Log(name, FORMAT)
         self.launches = Launches(self.log, self.line_of)
-        self.line_at, self.line = 0, 1  # line numbers are counted once, along the way
+        self.line_at, self.line = (
+            0,
+            1,
+        )  # the last position with a known line number, so that lines are counted only once
         self.unread: list[UnreadRow] = []
         self.apart, self.items_before = (
             False,
@@ -106,7 +109,7 @@ class _Reader:
     # --- Lines ---------------------------------------------------------------------------------------
 
     def line_of(self, at: int) -> int:
-        """Number of the line at this byte; cheap as long as bytes are asked for in order."""
+        """The line number at this byte; fast if called with increasing bytes."""
         if at == self.line_at:
             return self.line
         if at < self.line_at:
@@ -144,9 +147,9 @@ class _Reader:
         return preamble
 
     def divide_repeated(self, start: int) -> None:
-        """Lets a launch begin with the text from `start` and the table after it, where the launch before has such a table with the
-        same lengths already: of a log of two launches only their tables are there. Within a launch with a banner, text
-        must be between: a benchmark may be named twice."""
+        """Begins a new launch with the text from `start` and the table after it, if the current launch already has such a table with the same
+        message sizes. That happens if a log has only the tables of two launches. If the launch has a banner, there must be text between
+        the tables, since a user may name a benchmark twice."""
         launch = self.launches.current
         if launch is None or not self.items_before or (launch.run.program and not self.apart):
             return
@@ -166,7 +169,7 @@ class _Reader:
     # --- Tables --------------------------------------------------------------------------------------
 
     def table(self, head: Head, columns: tuple[str, ...], header_at: int, start: int) -> int:
-        """Takes the rows from `start`; returns where the table ends."""
+        """Reads the rows from `start`; returns the end of the table."""
         launch = self.launches.current
         assert launch is not None
         line = self.line_of(header_at)
@@ -185,12 +188,13 @@ class _Reader:
         return self.rows(head, columns, line, start)
 
     def with_multi(self, head: Head, grouped: bool) -> Head:
-        """The head with `multi` according to its title, its columns and the command line."""
+        """The head with `multi` set from title, columns and command line."""
         option: Multi = "summary" if self.launches.asks_for_multi else "off"
         return head._replace(multi="each_group" if grouped else head.multi or option)
 
     def rows(self, head: Head, columns: tuple[str, ...], line: int, start: int, *, wrapped: int = 0) -> int:
-        """The rows from `start`, mixed with failures, quantiles or other text, and wrapped after `wrapped` columns."""
+        """Reads the rows from `start`, between which there may be failures, quantiles or other text; returns the end of the table. If `wrapped` is
+        not 0, each row is wrapped after this many columns."""
         launch = self.launches.current
         assert launch is not None
         rows = Rows(head, columns, line)
@@ -248,7 +252,7 @@ class _Reader:
                 foreign.append((line_start, text))
                 interrupted |= blank or len(foreign) > _SOON
                 continue
-            for each in foreign:  # these lines stood within the table
+            for each in foreign:  # these lines are within the table
                 self.launches.other_text(*each)
             foreign.clear()
             blank, interrupted, end = False, False, at
@@ -263,20 +267,20 @@ class _Reader:
     def goes_on(
         self, end: int, line_start: int, last: Cells | None, row: Cells, columns: tuple[str, ...]
     ) -> bool:
-        """Whether a row at `line_start`, after other text from `end` on, continues a table whose last row is `last`."""
+        """Whether the row at `line_start` continues a table although other text begins at `end`. `last`: the table's last row."""
         if last is not None and not continues_rows(last, row, columns):
             return False
         between = above.read_preamble(self.text[end:line_start])
         return between.head_at is None and all(event.kind == "text" for event in between.events)
 
     def labeled_table(self, start: int, mark: int) -> int:
-        """Takes the table whose title holds `mark`, with the text from `start` above it; returns where it ends."""
+        """Reads the table whose title contains position `mark`, and the text from `start` above it; returns its end."""
         title_at, rows_at = labeled_rows.head_at(self.text, mark)
         self.tagged |= bool(self.text[title_at:mark].partition(b"#")[0].strip())
         head = self.read_above(start, rows_at).head
         launch = self.launches.current
         if head.benchmark != labeled_rows.BENCHMARK or launch is None:
-            return rows_at  # the title is text in a line of something else
+            return rows_at  # the title is part of a line of other text
         heads = self.with_multi(head, grouped=False), self.with_multi(head, grouped=True)
         place = labeled_rows.RowsAt(self.text, rows_at, self.line_of(title_at))
         return labeled_rows.read_table(place, heads, launch, self.line_of(rows_at), self.problem)
@@ -308,7 +312,7 @@ class _Reader:
         return self.log
 
     def leave_out_unsupported(self) -> None:
-        """Launches of components that are not read become a problem each, instead of all that is in them."""
+        """Replaces all that was found in a launch of an unsupported component by one problem."""
         others = [launch for launch in self.log.launches if launch.unsupported]
         self.log.launches[:] = [launch for launch in self.log.launches if not launch.unsupported]
         if not others:

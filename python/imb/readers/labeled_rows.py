@@ -1,6 +1,6 @@
-"""The table of simple_halo: of IMB-HALO, and of IMB-P2P, which prints the same lines.
+"""Reads the table of simple_halo, which IMB-HALO and IMB-P2P print in the same format.
 
-It has no header row. Each figure has its unit after it: `4(x4)(bytes) 2.61713(usec) 6.11358(Mb/s)`. IMB-P2P adds the
+It has no header row. A unit follows each number: `4(x4)(bytes) 2.61713(usec) 6.11358(Mb/s)`. IMB-P2P adds the
 group, the precision and the defects in the same way, and prints failures as comment lines.
 """
 
@@ -26,7 +26,7 @@ _COLUMNS = {"usec": "t", "Mb/s": "mbytes/sec", "group": "group", "+-%": "+-", "d
 
 
 class LabeledRow(NamedTuple):
-    """The cells of a line in the units of the table. `unit`: bytes of a megabyte, or None if the row is not decisive."""
+    """The cells of a line in the units of the table. `unit`: bytes in a megabyte, or None if the row does not tell."""
 
     columns: tuple[str, ...]
     values: list[float | int | None]
@@ -34,7 +34,7 @@ class LabeledRow(NamedTuple):
 
 
 def labeled_row(text: str) -> LabeledRow | None:
-    """None where the line, blanks cut, is no row."""
+    """The row in a line without blanks around it, or None if the line is not a row."""
     match = _ROW.fullmatch(text)
     if match is None:
         return None
@@ -59,13 +59,13 @@ def _unit(
 
 
 def labeled_failure(text: str, head: Head, line: int) -> Failure | None:
-    """A comment line in place of a row; None for other lines."""
+    """The failure in a comment line in place of a row; None for other lines."""
     match = _FAILURE.fullmatch(text)
     return failure_of(f"{match['bytes']} {match['words']}", ("bytes",), head, line) if match else None
 
 
 class RowsAt(NamedTuple):
-    """Where the rows of a table begin; `line`: of the title."""
+    """The position `at` at which the rows of a table begin; `line`: the line number of its title."""
 
     text: bytes
     at: int
@@ -73,14 +73,14 @@ class RowsAt(NamedTuple):
 
 
 def _line_at(text: bytes, at: int) -> tuple[str, int]:
-    """The line that begins at byte `at`, without blanks around it, and if the next one begins."""
+    """The line that begins at byte `at`, without blanks around it, and the position of the next line."""
     stop = text.find(b"\n", at)
     stop = len(text) if stop < 0 else stop
     return text[at:stop].decode("utf-8", "replace").strip(), stop + 1
 
 
 def head_at(text: bytes, mark: int) -> tuple[int, int]:
-    """Where the title that holds `mark` begins, and if its rows begin."""
+    """The positions of the title that contains position `mark`, and of its first row."""
     title_at = text.rfind(b"\n", 0, mark) + 1
     _, rows_at = _line_at(text, title_at)
     while rows_at < len(text):
@@ -98,8 +98,8 @@ def read_table(
     at_line: int,
     problem: Callable[[int, str], None],
 ) -> int:
-    """Takes the rows, the first of which is line `at_line`; returns where they end. `heads`: of rows without a group, and
-    with one."""
+    """Reads the rows, of which the first is at line `at_line`; returns their end. `heads`: the head for rows without a group, and for rows with
+    one."""
     rows, at = Rows(heads[0], (), place.line), place.at
     while at < len(place.text):
         text, next_at = _line_at(place.text, at)
@@ -142,7 +142,7 @@ def _rows_soon(place: RowsAt, at: int) -> bool:
 
 
 def _take_unit(launch: LoggedLaunch, unit: float | None) -> None:
-    """A megabyte as a row shows it, where the launch states none."""
+    """Sets the launch's bytes in a megabyte from a row, unless the launch states them."""
     run = launch.run
     if unit is not None and run.option("mbyte", float) is None:
         run.set_option("mbyte", unit)

@@ -1,4 +1,4 @@
-"""Why a launch failed, in one line: chosen from what the launcher, the MPI and its transports wrote."""
+"""Finds why a launch failed: chooses one line from the messages of launcher, MPI and transports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from imb.model.text import one_line
 
-LONGEST = 200  # characters of a reason
+LONGEST = 200  # most characters of a reason
 _RULE = re.compile(r"^-{20,}$")
 _STACK = re.compile(r"^[\w:]+\(\d+\)\.*:\s*(.*)$")
 _FIELD = re.compile(r"^\s*(?!(?i:error|warning):)([A-Z][\w ]{0,30}):\s+(\S.*)$")
@@ -17,7 +17,7 @@ _UCX_ANY = re.compile(r"UCX\s+(?:WARN|INFO|DIAG)\b")
 _SIGNAL = re.compile(
     r"EXIT STRING: (.+ \(signal \d+\))|KILLED BY SIGNAL: (.+)$|Signal: ([A-Z][\w ]+ \(\d+\))$"
 )
-# What ssh and srun print about a host that they cannot reach. A host that refuses a login was reached.
+# Messages of ssh and srun about a host that they cannot reach. A host that refuses a login was reached.
 _UNREACHABLE = re.compile(
     r"^(?:\[[^\]]*\]\s*)?(?P<text>ssh: (?:Could not resolve hostname |connect to host )(?P<ssh>[\w.-]+)[: ].*"
     r"|srun: error: Task launch for \S+ failed on node (?P<srun>[\w.-]+): .*)$"
@@ -31,8 +31,8 @@ _CONSEQUENCE = re.compile(
 def reason(errors: bytes, output: bytes = b"") -> str | None:
     """The most informative line of standard error, at most LONGEST characters, cleaned, or None if there is none.
 
-    `output`, which has the tables, is searched only for messages of UCX, which writes there by default, and for the signal
-    that ended a rank.
+    `output`, the standard output with the tables, is searched only for messages of UCX, which go there by default, and for the
+    signal that ended a rank.
     """
     lines, printed = (
         [one_line(line).rstrip() for line in text.decode(errors="replace").splitlines()]
@@ -43,8 +43,8 @@ def reason(errors: bytes, output: bytes = b"") -> str | None:
 
 
 def unreachable_hosts(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
-    """Host -> why the launcher could not reach it, of these hosts (none: any). Another host may be a gateway, whose failure
-    is none of these."""
+    """Host -> why the launcher could not reach it, for these hosts (all if empty). Other hosts in the text do not count, as they may be
+    gateways."""
     reasons: dict[str, str] = {}
     for line in errors.decode(errors="replace").splitlines():
         if match := _UNREACHABLE.match(one_line(line).rstrip()):
@@ -56,7 +56,7 @@ def unreachable_hosts(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
 
 
 def _candidates(lines: list[str], printed: list[str]) -> Iterator[str]:
-    """Best first: the suite, the transport, the error stack of MPICH, Open MPI's help, anything."""
+    """Yields candidates, best first: messages of the suite, of transports, MPICH's error stacks, Open MPI's help texts, other lines."""
     yield from (line for line in lines if line.startswith(("IMB-", "ssh: ")))
     for pattern, group in ((_UNAVAILABLE, 1), (_UCX, 2)):
         yield from (match[group] for line in (*lines, *printed) if (match := pattern.search(line)))
@@ -72,7 +72,7 @@ def _candidates(lines: list[str], printed: list[str]) -> Iterator[str]:
 
 
 def _stacks(lines: list[str]) -> Iterator[str]:
-    """The deepest line with a text of each of MPICH's error stacks."""
+    """Yields the deepest line with text of each of MPICH's error stacks."""
     for number, line in enumerate(lines):
         if line.endswith("error stack:"):
             deepest = ""
@@ -98,7 +98,7 @@ def _helps(lines: list[str]) -> list[str]:
 
 
 def _paragraph(lines: list[str]) -> str:
-    """The first paragraph; also the next one, where the first ends with a colon."""
+    """The first paragraph; if it ends with a colon, also the next one."""
     words: list[str] = []
     for line in lines:
         if line.strip():
@@ -109,7 +109,7 @@ def _paragraph(lines: list[str]) -> str:
 
 
 def _sentences(text: str, room: int) -> str:
-    """As many whole sentences as there is room for, at least one."""
+    """As many whole sentences as fit into `room` characters, at least one."""
     first, *others = re.split(r"(?<=[.!?])\s+(?=[A-Z])", text)
     for sentence in others:
         if len(first) + 1 + len(sentence) > room:
@@ -126,7 +126,7 @@ def _signal(lines: list[str]) -> str | None:
 
 
 def _shortened(text: str) -> str:
-    """At most LONGEST characters, ended at a blank."""
+    """The text, cut at a blank to at most LONGEST characters."""
     if len(text) <= LONGEST:
         return text
     kept = text[: LONGEST - 4]

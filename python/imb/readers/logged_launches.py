@@ -1,4 +1,4 @@
-"""The launches in a log, from what stands between its tables."""
+"""Divides a log into launches by the text between its tables."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from imb.readers.table import Log, LoggedLaunch
 
 
 class Launches:
-    """The launches so far. `current` is the one that tables belong to; what was found since its last table may begin another."""
+    """The launches so far. Tables belong to `current`; the events since its last table may begin another launch."""
 
     def __init__(self, log: Log, line_of: Callable[[int], int]) -> None:
         self.log, self.line_of = log, line_of
         self.current: LoggedLaunch | None = None
         self.titles = Titles()
-        self.pending: list[LogEvent] = []  # since the last table
+        self.pending: list[LogEvent] = []  # events since the last table
         self.pending_start = 0
-        self.closed = False  # the end of the current launch was printed
-        self.is_open = False  # a table that follows belongs to the current launch; asked for each table
-        self.passes: tuple[str, str, str] | None = None  # number, seconds, percent of them in timed regions
+        self.closed = False  # whether the log shows the end of the current launch
+        self.is_open = False  # whether a further table belongs to the current launch; read for each table
+        self.passes: tuple[str, str, str] | None = (
+            None  # number of passes, seconds, percent of the seconds in timed regions
+        )
         self.failed = FailureMessages()
         self.passed_over: list[tuple[int, str]] = []
-        self.more = 0  # lines that were passed over besides these
-        self.asks_for_multi = False  # the command line of the current launch has -multi
+        self.more = 0  # number of further skipped lines
+        self.asks_for_multi = False  # whether the command line of the current launch has -multi
 
     def take(self, events: tuple[LogEvent, ...], start: int) -> None:
-        """Takes what was found in the text at `start`."""
+        """Takes the events in the text at `start`."""
         for event in events:
             if event.kind == "text":
                 self.other_text(start + event.at, event.text)
@@ -54,7 +56,7 @@ class Launches:
                 self.is_open = False
 
     def other_text(self, at: int, text: str) -> None:
-        """A line that is part of no table. What states why the launch before it failed is kept."""
+        """Takes a line outside of tables. Keeps it if it may state why the launch before it failed."""
         if WARNING_OF_SUITE.match(text):  # about the launch itself
             return
         if self.current is not None and not self.pending and self.failed.take(text):
@@ -62,7 +64,7 @@ class Launches:
         self.passed_over.append((at, text))
 
     def end_current(self) -> None:
-        """Gives the current launch its end where messages show that it failed."""
+        """Gives the current launch an end record if messages show that it failed."""
         why = self.failed.reason()
         if why is None or self.current is None:
             return
@@ -87,7 +89,7 @@ class Launches:
         )
 
     def flush(self, *, table: bool, at: int = 0) -> None:
-        """Starts a launch with the events since the last table, if they or a table ask for one."""
+        """Begins a launch with the events since the last table, if they or a table require one."""
         banner = any(event.kind == "banner" for event in self.pending)
         for event in self.pending:
             if event.kind == "title":
@@ -97,7 +99,7 @@ class Launches:
             facts = run_of([event for event in self.pending if event.kind != "title"])
             other = unsupported_component(self.pending)
             self.end_current()
-            # A text without launches before it belongs to its first one: nothing of a file is left over.
+            # Text before the first launch belongs to that launch, so that the runs contain the whole file.
             self.current = LoggedLaunch(
                 facts,
                 0 if not self.log.launches else start,

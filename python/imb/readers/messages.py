@@ -1,5 +1,5 @@
-"""Lines that launchers, MPI libraries and batch systems write into a log: neither commands nor titles. Some state that a
-launch failed."""
+"""Recognizes lines that launchers, MPI libraries and batch systems write into a log, which are neither commands nor titles. Some
+state that a launch failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VERB = (
     r"|received|encountered|exited|exiting|terminated|aborted|aborting|unable|found|lost|needs|requires|expects|attempted"
     r"|tried|killed|and|or|to|in|on|for|with|from|by|as|command|process|processes|job|launcher|options?|version)\b(?!\s*=)"
 )
-# What only a launch that failed writes.
+# Text that only a failed launch writes.
 _FAILED = re.compile(
     rf"\b{LAUNCHER} (?:noticed that (?:process|the job)|detected that one or more|has exited due to)"
     r"|\*\*\* An error occurred in |\*\*\* Process received signal|MPI_ABORT was invoked|\bPrimary job\s+terminated"
@@ -34,7 +34,7 @@ _OTHER = re.compile(
 )
 _NO_COMMAND = re.compile(rf"\s*[+$>%]*\s*(?:\S*/)?{LAUNCHER}\s+{_VERB}")
 WARNING_OF_SUITE = re.compile(r"IMB-\w+: warning: ")
-_MOST = 200  # lines that a reason is chosen from
+_MOST = 200  # most lines from which a reason is chosen
 
 
 def states_failure(line: str) -> bool:
@@ -43,12 +43,12 @@ def states_failure(line: str) -> bool:
 
 
 def may_state_failure(text: bytes) -> bool:
-    """Whether a line of the text may state that: a quick search of long text."""
+    """Whether a line of a text may state that a launch failed: a quick search in long texts."""
     return any(word.encode() in text for word in _IN_FAILED)
 
 
 def is_message(line: str) -> bool:
-    """Whether a line is one of a launcher, an MPI library or the suite, and so neither a command nor a title."""
+    """Whether a line comes from a launcher, an MPI library or the suite, and so is neither a command nor a title."""
     return bool(states_failure(line) or _OTHER.search(line.strip()))
 
 
@@ -64,13 +64,13 @@ class FailureMessages:
         self.lines: list[str] = []
 
     def take(self, line: str) -> bool:
-        """Whether the line states a failure; others are kept after one that does."""
+        """Takes a line; returns whether it states a failure. Other lines are kept only after such a line."""
         states = states_failure(line)
         if (states or self.lines) and len(self.lines) < _MOST:
             self.lines.append(line)
         return states
 
     def reason(self) -> str | None:
-        """Why the launch failed, or None if nothing states that it did. Forgets the lines."""
+        """Why the launch failed, or None if no line states that it failed. Forgets the lines."""
         lines, self.lines = self.lines, []
         return reason("\n".join(lines).encode()) if lines else None

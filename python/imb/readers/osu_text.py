@@ -1,4 +1,4 @@
-"""The output of the OSU micro-benchmarks, one or several in a file."""
+"""Reads the output of OSU micro-benchmarks, one or several in a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from imb.readers.unread import UnreadRow, limit_problems, problems_of
 FORMAT = "osu"
 MARK = b"# OSU "
 PROGRAM = "OSU Micro-Benchmarks"
-_TRIES = 1000  # letters O that are looked at
+_TRIES = 1000  # most letters O to examine
 _PASSED_OVER = "passed over"
 _TITLE = re.compile(
     r"# OSU (?P<title>\S.*?)(?:\sv(?P<version>\d[\w.\-]*)|(?<=Test) \(Version (?P<old>\d[\w.]*)\)|(?<=Test))(?:\s{2,}\S.*)?$"
@@ -33,13 +33,13 @@ _NODES, _EACH = (
     re.compile(rf"(?:^|\s)(?:{name})[ =]?(\d{{1,9}})(?=\s|$)") for name in ("-N|--nodes", "--ntasks-per-node")
 )
 _LIKE_ROW = re.compile(r"(?:^|\s)\d{1,18}(?:\s+\d{1,15}\.\d+)+(?:\s|$)|^[\d.]+(?:\s+\d+\.\d\d)+$")
-_FULL = ("t_min", "t_max", "repetitions")  # further columns of option -f
-_ITEM = re.compile(r"\d{1,3}[.)]\s+[A-Za-z`*\[]")  # of a list
+_FULL = ("t_min", "t_max", "repetitions")  # further columns with option -f
+_ITEM = re.compile(r"\d{1,3}[.)]\s+[A-Za-z`*\[]")  # an item of a list
 _WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}[.,:;]?(?!\S)")
-# One rank sends to another one: the letters H, D and M of a command are where each has its buffers. Others use device memory.
+# Benchmarks in which one rank sends to another: letters H, D, M in the command say where each has its buffers. Others use device memory.
 _TRANSFER = re.compile(r"osu_(?:latency|bw|bibw|mbw_mr|multi_lat|(?:put|get|acc|get_acc|cas|fop)_)")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,12}) ms, max: (\d{1,12}) ms, avg: (\d{1,12}) ms$")
-# Names in a header row -> columns of imb.readers.table.FIELDS, or a quantile. MB/s are 10^6 bytes.
+# Name in a header row -> column of imb.readers.table.FIELDS, or a quantile. 1 MB is 10^6 bytes.
 _COLUMNS = {
     r"Size": "bytes",
     r"Avg Lat(?:ency)?\s?\(us\)|Latency\s?\(us\)": "t_avg",
@@ -57,7 +57,7 @@ _COLUMNS = {
     r"(?:Coll\. Init|MPI_Test|MPI_Wait|Min Comm\.|Max Comm\.|Transfer Size)\s?\((?:us|B)\)|Transfer Size|P\d+ Tail BW\(MB/s\)": _PASSED_OVER,
 }
 _CELL = re.compile("|".join(re.sub(r"\(\?P<quantile>", "(?:", name) for name in _COLUMNS))
-# Titles do not name programs: phrases of titles, and how names of programs have them; also whole titles.
+# Titles do not contain the names of programs. Phrase of a title (or a whole title) -> the form in a program's name.
 _SHORT = {
     "all-to-all": "alltoall",
     " personalized exchange": "",
@@ -76,8 +76,8 @@ _SHORT = {
 
 
 def detect(text: bytes) -> bool:
-    """Whether there may be output of OSU's benchmarks in it."""
-    # Capital O is rare in tables of numbers, and one byte is searched for forty times as fast as several.
+    """Whether the text may contain output of OSU's benchmarks."""
+    # Capital O is rare in tables of numbers, and a search for one byte is forty times as fast as a search for several.
     at = text.find(b"O")
     for _ in range(_TRIES):
         if at < 0 or text.startswith(b"OSU ", at):
@@ -87,7 +87,7 @@ def detect(text: bytes) -> bool:
 
 
 def read(text: bytes, name: str) -> Log:
-    """Every benchmark in a file as a launch. Never fails: what is not understood becomes a problem with its line."""
+    """The benchmarks in a file, each as a launch. Never raises: a line that is not understood becomes a problem."""
     cleaned = clean_tags(plain_text(text))
     reader = _Reader(cleaned.text, name)
     reader.read()
@@ -100,7 +100,7 @@ def read(text: bytes, name: str) -> Log:
 
 
 class _Reader:
-    """One pass over one file. Lines that are none of OSU's are kept until the next one that is."""
+    """Reads one file in one pass. Other lines are collected until the next line of an OSU benchmark."""
 
     def __init__(self, text: bytes, name: str) -> None:
         self.text = text
@@ -109,15 +109,15 @@ class _Reader:
         self.head, self.columns, self.table_line = Head(""), (), 0  # type: tuple[Head, tuple[str, ...], int]
         self.rows: list[Any] = []
         self.titles = Titles()
-        self.command: list[str] | None = None  # of the next launch
-        self.next_start: int | None = None  # of its title or command
+        self.command: list[str] | None = None  # command of the next launch
+        self.next_start: int | None = None  # position of its title or command
         self.title_line = 0
         self.title = ""
-        self.api = ""  # of the GPU, as the title has it
-        self.buffers = False  # a line states where they are
-        self.unfit: list[UnreadRow] = []  # rows of this table with other columns than its heading has
+        self.api = ""  # API of the GPU according to the title
+        self.buffers = False  # whether a line states where buffers are
+        self.unfit: list[UnreadRow] = []  # rows of this table whose columns differ from its heading
         self.unread: list[UnreadRow] = []
-        self.other: tuple[int, int] | None = None  # where text that is not read yet begins: byte, line
+        self.other: tuple[int, int] | None = None  # byte and line at which text begins that is not read yet
         self.failed = FailureMessages()
 
     def read(self) -> None:
@@ -125,7 +125,7 @@ class _Reader:
         for line_number, raw in enumerate(self.text.split(b"\n"), start=1):
             line_start, at = at, at + len(raw) + 1
             line = raw.decode("utf-8", "replace").strip()
-            # Nearly all lines that matter begin with a digit or a comment sign; a heading may have no sign.
+            # Nearly all relevant lines begin with a digit or a comment sign; a heading may lack the sign.
             is_known = line and (line[0] in "#0123456789n" or line[-1] == ")")
             if is_known and self.take(line, line_start, line_number, torn=at > len(self.text)):
                 continue
@@ -144,7 +144,7 @@ class _Reader:
         self.log.problems.append(Problem(self.log.name, line, message))
 
     def take(self, line: str, line_start: int, line_number: int, *, torn: bool) -> bool:
-        """Reads a line of OSU's benchmarks; False if it is none."""
+        """Reads a line. Returns False if it does not come from an OSU benchmark."""
         if line[0] == "#" and _LIKE_ROW.search(line):
             self.problem(line_number, f"a row after other text: {line[:60]!r}; skipped")
         if line[0] == "#" and (match := _TITLE.match(line)):
@@ -187,7 +187,7 @@ class _Reader:
         return True
 
     def begin(self, title: re.Match[str], line_start: int, line_number: int) -> None:
-        """A launch begins with its title, or with the command above it."""
+        """Begins a launch at its title, or at the command above it."""
         self.end_launch()
         self.title, self.buffers = title[0], False
         start = line_start if self.next_start is None else self.next_start
@@ -202,7 +202,7 @@ class _Reader:
         self.api = device[1].lower() if device else ""
 
     def fact(self, line: str) -> bool:
-        """Whether a comment line states something about the launch that records have."""
+        """Takes a fact from a comment line. Returns False if the line has no fact that records can store."""
         assert self.launch is not None
         run = self.launch.run
         if match := _PAIRS.match(line):
@@ -230,13 +230,13 @@ class _Reader:
             self.problem(line_number, no_time(line))
 
     def is_again(self, title: str, line_start: int) -> bool:
-        """Whether a title is the one directly above it, printed by another rank or copied twice."""
+        """Whether a title repeats the title directly above it, because another rank printed it or it was copied twice."""
         between = self.text[self.other[0] : line_start] if self.other else b""
         is_first = self.launch is None or self.launch.items or self.columns
         return title == self.title and not is_first and not between.strip()
 
     def take_memory(self) -> None:
-        """Where messages are, if no line states it: OSU 7.4 and later have it in the command and in the title only."""
+        """Sets the memory of messages if no line states it: since OSU 7.4, only the command and the title have it."""
         assert self.launch is not None
         command = self.launch.run.command_line or []
         words = command[_program_at(command, self.head.benchmark) + 1 :]
@@ -248,13 +248,13 @@ class _Reader:
         if len(letters) >= 2:
             memory = _memory(letters[-2], letters[-1], api)
         elif words and _TRANSFER.match(self.head.benchmark):
-            memory = UNKNOWN  # the letters decide it, and may be in a variable
+            memory = UNKNOWN  # letters in the command decide, and they may be in a variable
         else:
             memory = _memory("D", "D", api)
         self.launch.run.set_option("memory", memory)
 
     def take_other(self, stop: int) -> None:
-        """Reads the text before byte `stop` that no line of OSU's benchmarks was found in: titles, commands, messages."""
+        """Reads the collected other text before byte `stop`: titles, commands, messages."""
         if self.other is None:
             return
         (start, first_line), self.other = self.other, None
@@ -299,7 +299,7 @@ class _Reader:
             self.launch.items.append(stretch)
 
     def end_launch(self) -> None:
-        """A launch that failed, as messages show, ends with that. A launch without a row that did not fail is a problem."""
+        """Ends the launch. If messages show that it failed, it gets an end record. If it did not fail but has no rows, adds a problem."""
         self.end_table()
         if self.launch is None:
             return
@@ -311,8 +311,8 @@ class _Reader:
 
 
 def _program_at(command: Sequence[str], benchmark: str) -> int:
-    """Where the program is in a command, or where its words end. An argument of the launcher may contain the name of a
-    benchmark, such as the name of a file of hosts."""
+    """The index of the program among the words of a command, or the number of words if it is not there. A launcher argument, such as the name
+    of a host file, may also contain the name of a benchmark."""
     named = [
         (at, match[1]) for at, word in enumerate(command) if (match := _PROGRAM.fullmatch(word.strip("'\"`")))
     ]
@@ -321,7 +321,7 @@ def _program_at(command: Sequence[str], benchmark: str) -> int:
 
 
 def processes_of(command: Sequence[str], benchmark: str) -> int | None:
-    """The number of processes that the arguments of a launcher ask for, or None if they state none."""
+    """The number of processes that the launcher arguments request, or None if they state none."""
     words = " ".join(command[: _program_at(command, benchmark)] if ":" not in command else command)
     if counts := _RANKS.findall(words):
         return sum(map(int, counts))
@@ -330,7 +330,7 @@ def processes_of(command: Sequence[str], benchmark: str) -> int | None:
 
 
 def _benchmark(title: str) -> str:
-    """The program of a title: "MPI Allreduce Latency Test" is osu_allreduce, with buffers of a GPU osu_allreduce_cuda."""
+    """The program for a title: osu_allreduce for "MPI Allreduce Latency Test", or osu_allreduce_cuda if buffers are in a GPU."""
     name = re.sub(r"\s+", " ", title.lower().removesuffix("test")).strip()
     one_sided = name.startswith("mpi_")
     device = re.match(r"mpi-(\w+) ", name)
@@ -346,7 +346,7 @@ def _benchmark(title: str) -> str:
 
 
 def _header(line: str) -> tuple[str, ...]:
-    """The columns that a heading names; () where the line is something else. Some versions print some without `#`."""
+    """The columns that a heading names; empty if the line is not a heading. Some versions print headings without `#`."""
     if line[0] != "#" and "(" not in line:
         return ()
     rest = line.lstrip("# ")
@@ -362,7 +362,7 @@ def _header(line: str) -> tuple[str, ...]:
 
 
 def _memory(send: str, receive: str, api: str) -> str:
-    """The kinds of memory of messages, by OSU's letters."""
+    """The value of -memory for OSU's letters of send and receive buffers."""
     device = api if api in KINDS else "cuda"
     kinds = {"H": "host", "D": device, "M": f"{device}_managed"}
     return ",".join(dict.fromkeys((kinds[send], kinds[receive])))
@@ -374,7 +374,7 @@ def _is_sentence(line: str) -> bool:
 
 
 def _full_rows(unfit: Sequence[UnreadRow], columns: tuple[str, ...]) -> list[Any]:
-    """The rows of option -f under a heading without its columns; empty if a row is something else."""
+    """The rows of option -f, if the heading lacks its columns; empty if one of the lines is not such a row."""
     if columns[-1:] != ("t_avg",):
         return []
     rows = [_row(each.text, (*columns, *_FULL)) for each in unfit]
@@ -390,14 +390,14 @@ def _is_quantile(column: str) -> bool:
 
 
 def _kept(columns: Sequence[str]) -> list[str]:
-    """The columns whose numbers rows have."""
+    """The columns that become fields of rows."""
     return [name for name in columns if name != _PASSED_OVER and not _is_quantile(name)]
 
 
 def _row(
     line: str, columns: tuple[str, ...]
 ) -> tuple[list[float | int | None], dict[str, float | None]] | None:
-    """The numbers of the columns that records have, and the quantiles in seconds."""
+    """The numbers of the columns in `_kept`, and the quantiles in seconds; None if the line is not a row of these columns."""
     tokens = line.split()
     if len(tokens) != len(columns):
         return None
@@ -417,7 +417,7 @@ def _row(
 
 
 def _stretch(head: Head, columns: tuple[str, ...], line: int, rows: list[Any]) -> Stretch:
-    """`defects` is 1 where OSU's own validation failed: it does not count bytes."""
+    """The rows as a stretch. `defects` is 1 if OSU's validation failed, since it does not count bytes."""
     kept = _kept(columns)
     arrays = arrays_of(kept, [values for values, _ in rows])
     names = tuple("defects" if name == "validation" else name for name in kept)

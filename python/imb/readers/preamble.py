@@ -1,4 +1,4 @@
-"""The text above a table: its head, banners, commands, section titles, ends."""
+"""Reads the text above a table: its head, banners, commands, section titles, ends of launches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EventKind = Literal[
 
 
 class LogEvent(NamedTuple):
-    """A fact in the text, at byte `at` of it."""
+    """A fact in a text, at byte `at`."""
 
     kind: EventKind
     at: int
@@ -32,8 +32,8 @@ class LogEvent(NamedTuple):
 
 
 class Preamble(NamedTuple):
-    """What was found above a table; `head_at`: where its title begins, or None if it has none. `more`: lines of other text
-    beyond those in `events`."""
+    """The facts above a table. `head_at`: the position of its title, or None if it has none; `more`: the number of lines of other text that are
+    not in `events`."""
 
     head: Head
     events: tuple[LogEvent, ...]
@@ -42,8 +42,8 @@ class Preamble(NamedTuple):
 
 
 class Titles:
-    """The sections that a text is in. Levels are the styles of titles in order of appearance; those of Markdown have an order of
-    their own, and each ends what is below it: tabs, and paragraphs that are titles."""
+    """The sections that contain the current text. A title's style determines its level: styles have the order in which they first appear, but
+    Markdown headings have their own order. Each heading ends the tabs and the paragraphs used as titles below it."""
 
     def __init__(self) -> None:
         self.styles: list[str] = []
@@ -65,7 +65,7 @@ class Titles:
         self.names[level:] = [*[""] * (level - len(self.names)), name]
 
     def path(self) -> str | None:
-        """The titles from the outermost to this one, at most 200 characters; None outside of sections."""
+        """The titles from the outermost to the innermost, at most 200 characters; None outside of sections."""
         inner = [name for name in self.names if name]
         return " / ".join(inner)[-200:] or None
 
@@ -73,7 +73,7 @@ class Titles:
 _BELOW = ("tab", "paragraph")  # styles of titles that are below all headings
 _GRID = r"(?:graph )?[\dx ]{1,80}(?:, corners)?|random graph, degree \d{1,10}, seed \d{1,20}"
 _BENCHMARKING = re.compile(rf"#?\s*Benchmarking\s+(Multi-)?(\S+)(?:\s+\((?:{_GRID})\))?(?:\s{{2,}}\S.*)?")
-_PALLAS = re.compile(r"Test Type: Pallas MPI Benchmark / (\w+)")  # PMB, before it was IMB
+_PALLAS = re.compile(r"Test Type: Pallas MPI Benchmark / (\w+)")  # PMB, the predecessor of IMB
 _LABELED = re.compile(
     r"#?\s*Benchmarking\s+(Multi-)?(simple_halo)\s+\(processes: (\d+); threads: (\d+); dimensions: \d+(?:; corners)?\)"
 )
@@ -130,15 +130,15 @@ _MAY_BE_TITLE = frozenset("=?!><*_")
 _FENCE_BYTES = tuple(fence.encode() for fence in _FENCES)
 _ONE_LINE_TITLE = re.compile(r"([=*~+-])\1{2,}\s*+([^=*~+-].*?)\s*\1{3,}$")
 _UNDERLINES = frozenset(string.punctuation) - frozenset("#|{}[]()<>")
-_LONGEST = 4096  # bytes of a line that are examined: no known line is longer
+_LONGEST = 4096  # most bytes of a line to examine; no known line is longer
 _SENTENCE = re.compile(r"[.!?,;]$")
 _LONGEST_BOX = 60  # lines
-_MOST_TEXTS = 2000  # lines of other text above one table that are kept
+_MOST_TEXTS = 2000  # most lines of other text to keep above one table
 _remembered: dict[bytes, Preamble] = {}
 
 
 def starts_something(text: str) -> bool:
-    """Whether a line, blanks cut, begins a new part of a log and cannot be text between rows."""
+    """Whether a line without blanks around it begins a new part of a log and so cannot be text between rows."""
     if text[0] == "#":
         return bool(
             _BENCHMARKING.match(text) or _RULE.match(text) or _ENDED.match(text) or _BANNER.match(text)
@@ -147,14 +147,14 @@ def starts_something(text: str) -> bool:
 
 
 def _command(line: str) -> str | None:
-    """The launch of an MPI program that a line shows, or None if it shows none."""
+    """The command in a line that launches an MPI program, or None if there is none."""
     if not (match := _COMMAND.match(line)) or is_about_launcher(match[1]):
         return None
     return match[1].rstrip("`* ")
 
 
 def read_preamble(text: bytes) -> Preamble:
-    """The facts in the text. Pure, so short texts, which are most, are cached."""
+    """The facts in the text. As the function is pure, results for short texts (most are short) are cached."""
     preamble = _remembered.get(text)
     if preamble is None:
         preamble = _read(text)
@@ -166,7 +166,7 @@ def read_preamble(text: bytes) -> Preamble:
 
 
 def _is_text(line: str) -> bool:
-    """Whether a line can be nothing but text. Most lines that are no part of a log are found here, without further search."""
+    """Whether a line can only be other text: a quick test that covers most lines that do not belong to a log."""
     return (
         (line[0].isalnum() or line[0] == "[")
         and "run" not in line
@@ -182,10 +182,10 @@ def _is_underline(line: str) -> bool:
 def _read(text: bytes) -> Preamble:
     events: list[LogEvent] = []
     head, head_at = Head(""), None
-    excerpt = ""  # of a list of benchmarks that was cut out together with the table
+    excerpt = ""  # part of a list of benchmarks that was copied together with the table
     groups: list[list[int]] = []
     mapped = collecting = False
-    incomplete = -1  # number of events after "Finished with"
+    incomplete = -1  # number of events at "Finished with", or -1
     state = ""
     lines = text.split(b"\n")
     boxed = _boxed_lines(lines)
@@ -202,7 +202,7 @@ def _read(text: bytes) -> Preamble:
             continue
         line = raw[:_LONGEST].decode("utf-8", "replace").rstrip()
         bare = line.strip()
-        if "." in bare and looks_like_row(bare):  # also in a line of something else
+        if "." in bare and looks_like_row(bare):  # the row may be within a line of other text
             events.append(LogEvent("text", line_start, bare[:200]))
         if index < matter:
             if match := _TITLE_OF_PAGE.match(line):
@@ -239,7 +239,7 @@ def _read(text: bytes) -> Preamble:
             head_at = line_start
         elif match := _ENDED.match(bare):
             if match[1] and len(events) == incomplete:
-                continue  # after the line of a launch that lacks rows, IMB's line is no second end
+                continue  # after a line about missing rows, IMB's line is not a second end
             ended: State = (
                 "complete" if match[1] or match[2] else "aborted" if match[3] == "Aborted" else "interrupted"
             )
@@ -353,7 +353,7 @@ def _read(text: bytes) -> Preamble:
 
 
 def _front_matter(lines: list[bytes]) -> int:
-    """The number of lines of the front matter of a page: YAML between two lines `---`; 0 if there is none."""
+    """The number of lines in the front matter of a page (YAML between two lines `---`); 0 if it has none."""
     if lines[0].strip() != b"---":
         return 0
     for at, line in enumerate(lines[1:_LONGEST_BOX], 1):
@@ -365,14 +365,14 @@ def _front_matter(lines: list[bytes]) -> int:
 
 
 def _title_in_page(line: str, lines: list[bytes], index: int) -> tuple[str, str] | None:
-    """The title of a tab, of a folded part, of a quoted section or of a paragraph, and its style; None for other lines."""
+    """The title and style if the line is the title of a tab, a folded part, a quoted section or a paragraph; else None."""
     bare = line.strip()
     if bare[:1] not in _MAY_BE_TITLE and bare[-1:] != ":":
         return None
     if match := _TAB.fullmatch(bare):
         return match[1], f"tab{len(line) - len(line.lstrip()):03}"
     if match := _QUOTED.match(bare):
-        # Headings of a deeper quote are below those of the quote around it.
+        # Headings in a deeper quote are below the headings of the quote around it.
         return match[3].rstrip("# "), "#" * (6 * match[1].count(">") + len(match[2]))
     if match := _SUMMARY.fullmatch(bare) or _BOLD.fullmatch(bare):
         name = next(filter(None, match.groups())).strip()
@@ -391,7 +391,8 @@ def _title_in_page(line: str, lines: list[bytes], index: int) -> tuple[str, str]
 
 
 def _boxed_lines(lines: list[bytes]) -> frozenset[int]:
-    """The lines of messages of several lines between two equal rules, rules included: help texts of MPI libraries."""
+    """The numbers of lines between two equal rules, including the rules, if these are messages of several lines, such as help texts of MPI
+    libraries."""
     rules = [
         at
         for at, line in enumerate(lines)
@@ -408,7 +409,7 @@ def _boxed_lines(lines: list[bytes]) -> frozenset[int]:
             and not (_SENTENCE.search(above) or is_message(above) or looks_like_row(above) or _command(above))
             and not is_message(lines[first + 1].decode("utf-8", "replace"))
         )
-        # IMB's lines are in no box: what is between two boxes is not a third one.
+        # A box contains no lines of IMB, so the text between two boxes does not count as a box.
         equal = lines[first].rstrip() == lines[last].rstrip() and not any(
             line.startswith(b"#") for line in lines[first:last]
         )
@@ -433,7 +434,8 @@ def _is_title(lines: list[bytes], index: int) -> bool:
 
 
 def _title(lines: list[bytes], index: int) -> tuple[str, str] | None:
-    """The title that the underline at `index` belongs to, and its style: the character, twice with an overline."""
+    """The title above the underline at `index`, and its style: the underline's character, doubled if there is an overline. None if it has no
+    title."""
     line = lines[index].decode("utf-8", "replace").rstrip()
     if index == 0 or not _is_underline(line):
         return None
@@ -449,6 +451,6 @@ def _title(lines: list[bytes], index: int) -> tuple[str, str] | None:
         return None
     if index >= 2 and lines[index - 2].decode("utf-8", "replace").rstrip() == line:
         return title.strip().strip(line[0]).strip() or title.strip(), "frame"
-    if title[0].isspace() or title.endswith("."):  # a line of a message
+    if title[0].isspace() or title.endswith("."):  # part of a message
         return None
     return title.strip(), line[0]

@@ -1,4 +1,4 @@
-"""The content of a log before it becomes records: launches, and stretches of rows under one head."""
+"""The content of a log before its conversion to records: launches, and stretches of rows under one head."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from imb.model.units import NOT_KNOWN
 
 Array: TypeAlias = npt.NDArray[Any]
 CELL = 13  # characters of a cell in a table of IMB
-MEGABYTES = (2.0**20, 1e6)  # what programs count as one in Mbytes/sec
+MEGABYTES = (2.0**20, 1e6)  # bytes that programs count as a megabyte in Mbytes/sec
 
-# Columns of tables by their names without unit -> field of Result. Times are microseconds in the table.
+# Name of a column without its unit -> field of Result. In tables, times are in microseconds.
 FIELDS = {
     "group": "group",
     "bytes": "bytes",
@@ -41,14 +41,14 @@ FIELDS = {
 }
 WHOLE = frozenset({"group", "bytes", "repetitions"})
 TIMES = frozenset(column for column, field in FIELDS.items() if field in TIME_FIGURES)
-# In the table of the passive target, t_pure is the time of the whole group: there is no t_CPU.
+# In tables of passive targets, t_pure is the time of the whole group, and there is no t_CPU.
 PASSIVE = ("bytes", "repetitions", "t_pure", "t_ovrl")
-# In tables of IMB-P2P t is the mean over processes.
+# In tables of IMB-P2P, t is the mean over processes.
 MEAN_AND_RATE = frozenset({"t", "msg/sec"})
 
 
 class Head(NamedTuple):
-    """What stands above a table."""
+    """The facts above a table."""
 
     benchmark: str
     mode: Mode | None = None
@@ -60,14 +60,14 @@ class Head(NamedTuple):
     variant: str | None = None
 
     def place(self) -> dict[str, Any]:
-        """The fields of a record that it states."""
+        """The fields of a record that the head states."""
         groups = [list(group) for group in self.groups] if self.groups else None
         return {**self._asdict(), "groups": groups}
 
 
 class Stretch(msgspec.Struct, gc=False):
-    """Rows under one head. `columns` are keys of FIELDS; `line` is that of the table's header row. `arrays`: the numbers as
-    printed, an array per column; NaN for a number that is no finite one."""
+    """Rows under one head. `columns`: keys of FIELDS; `line`: line number of the table's header row; `arrays`: the printed numbers, one array
+    of shape (rows,) per column, with NaN for missing or non-finite numbers."""
 
     head: Head
     columns: tuple[str, ...]
@@ -78,13 +78,13 @@ class Stretch(msgspec.Struct, gc=False):
     in_flight: dict[int, int] | None = None
 
     def rows(self, last: int | None = None) -> Iterator[tuple[float | int | None, ...]]:
-        """The rows, or the `last` of them, as numbers, or None if there is no finite one."""
+        """Yields all rows, or the last `last` ones, as numbers; None in place of a number that is not finite."""
         start = 0 if last is None else max(0, self.count - last)
         for row in zip(*(array[start:].tolist() for array in self.arrays), strict=True):
             yield tuple(None if value != value else value for value in row)
 
     def lengths(self) -> set[int | None]:
-        """The lengths of messages; one that is None if the table has no such column."""
+        """The message sizes; {None} if the table has no such column."""
         return set(self.arrays[self.columns.index("bytes")].tolist()) if "bytes" in self.columns else {None}
 
     @property
@@ -94,14 +94,14 @@ class Stretch(msgspec.Struct, gc=False):
 
 
 class LoggedLaunch(msgspec.Struct):
-    """One launch in a log: bytes `start` to `stop` of the file. `label` is the title of the section that it stands in."""
+    """One launch in a log: bytes `start` to `stop` of the file. `label`: the title of the section that contains it."""
 
     run: Run
     start: int
     stop: int = 0
     end: End | None = None
     label: str | None = None
-    unsupported: str | None = None  # name of a component that is not read
+    unsupported: str | None = None  # the component's name if it is not supported
     bytes_per_megabyte: float = 2.0**20
     items: list[Stretch | Failure] = []
 
@@ -110,7 +110,7 @@ class LoggedLaunch(msgspec.Struct):
         return (item for item in self.items if isinstance(item, Stretch))
 
     def records(self) -> Iterator[Record]:
-        """The run, results and failures in the order of the log, and the end where the log has one."""
+        """Yields the run, results and failures in the order of the log, and the end if the log has one."""
         yield self.run
         for item in self.items:
             if isinstance(item, Failure):
@@ -122,8 +122,8 @@ class LoggedLaunch(msgspec.Struct):
 
 
 class Log(msgspec.Struct):
-    """What is in a file: launches of a log, or of records. `problems` is what was not understood;
-    `assumed` what the log does not state, or has and records do not; `notes` what was passed over."""
+    """The content of a file. `launches`: from a log; `recorded`: from JSON lines; `problems`: lines that were not understood; `assumed`: facts
+    that the log does not state, or that records cannot store; `notes`: skipped lines."""
 
     name: str
     format: str
@@ -134,7 +134,7 @@ class Log(msgspec.Struct):
     notes: list[Problem] = []
 
     def counts(self) -> tuple[int, int, int]:
-        """Tables, rows and failures."""
+        """The numbers of tables, rows and failures."""
         lines: set[int] = set()
         rows = failures = 0
         for launch in self.launches:
@@ -148,7 +148,7 @@ class Log(msgspec.Struct):
 
 
 def number(token: str, column: str) -> float | int | None:
-    """A cell as a number, or None if it is no finite one, or a time below 0. Raises ValueError if it is none at all."""
+    """A cell as a number, or None if the number is not finite or is a negative time. Raises ValueError if the cell is not a number."""
     if column in WHOLE:
         whole = int(token)
         if not 0 <= whole < 2**63:
@@ -161,7 +161,7 @@ def number(token: str, column: str) -> float | int | None:
 
 
 def arrays_of(columns: Sequence[str], rows: Iterable[Sequence[float | int | None]]) -> list[Array]:
-    """An array for each column, as Stretch has them, of at least one row; None becomes NaN."""
+    """An array for each column, as in Stretch, from at least one row; None becomes NaN."""
     return [
         np.array(
             [np.nan if value is None else value for value in values],
@@ -172,29 +172,31 @@ def arrays_of(columns: Sequence[str], rows: Iterable[Sequence[float | int | None
 
 
 def megabyte_of(bytes_per_second: float, printed: float) -> float | None:
-    """The one of MEGABYTES with which this rate is printed so, or None if none is."""
+    """The value of MEGABYTES with which this rate (bytes per second) is printed as `printed`, or None if none fits."""
     return next((unit for unit in MEGABYTES if abs(bytes_per_second / unit / printed - 1) < 0.01), None)
 
 
 def lacks_time(values: Sequence[float | int | None], columns: Sequence[str], row: str) -> bool:
-    """Whether a row has a time that is no figure: below 0, NaN or infinite, which `number` leaves out. A time that the
-    row itself states as not known is no such time."""
+    """Whether a row has an invalid time (negative, NaN or infinite), for which `number` returns None. A time that the row marks as unknown is
+    not invalid."""
     pairs = zip(values, columns, strict=True)
     missing = sum(value is None and (name in TIMES or name == "+-") for value, name in pairs)
     return missing > row.split().count(NOT_KNOWN)
 
 
 def no_time(row: str) -> str:
-    """The text of the problem of such a row."""
+    """The text of the problem for a row with an invalid time."""
     return f"invalid time (negative, infinite or not a number): {row[:60]!r}; skipped"
 
 
 def figures(
     columns: Sequence[str], arrays: Sequence[Array], bytes_per_megabyte: float | Array
 ) -> dict[str, Array]:
-    """Columns of a table as fields of Result, in the units of records: seconds, bytes per second, shares; NaN if there is
-    no number. `arrays` as printed, shape (rows,) each; `bytes_per_megabyte` is one number or one per row. The only place
-    with units and with tables whose columns mean something else."""
+    """Field of Result -> values of shape (rows,) in the units of records (seconds, bytes per second, shares); NaN if there is no number.
+
+    `arrays`: the printed numbers, shape (rows,) each; `bytes_per_megabyte`: one number, or one per row. Only this function converts units
+    and knows the tables whose columns have another meaning.
+    """
     by_field: dict[str, Array] = {}
     for name, values in zip(columns, arrays, strict=True):
         if name in TIMES:
@@ -214,7 +216,7 @@ def figures(
 
 
 def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
-    """The rows of a stretch as records."""
+    """Yields the rows of a stretch as records."""
     head = stretch.head
     place = {**head.place(), "kind": kind_of(head.benchmark, launch.run.component)}
     by_field = figures(stretch.columns, stretch.arrays, launch.bytes_per_megabyte)
@@ -229,7 +231,7 @@ def results_of(stretch: Stretch, launch: LoggedLaunch) -> Iterator[Result]:
         for field, value in zip(by_field, row, strict=True):
             setattr(result, field, None if value != value else value)
         if result.defects is not None:
-            result.defects = int(result.defects)  # a column with a gap is one of floats
+            result.defects = int(result.defects)  # a column with missing values has floats
         if result.group is not None and head.groups and result.group < len(head.groups):
             result.groups = [list(head.groups[result.group])]
         yield result

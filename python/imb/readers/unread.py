@@ -1,4 +1,4 @@
-"""Lines of a log of IMB that are not read. Those that look like results are problems, one for each block; others are notes."""
+"""Reports lines of a log of IMB that were not read. Lines that look like results become problems, one per block; others become notes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ROW = re.compile(
 )
 _FIGURE = re.compile(r"\d{1,12}\.\d{2}")
 _CELL = re.compile(r"\d+([.,]\d+)?")
-_MOST = 1000  # notes or problems of one file; more are counted
-_NEAR = 3  # lines between rows of one block: output of several ranks alternates
-_FEWEST = 3  # cells of the narrowest table without a heading that is recognized
+_MOST = 1000  # most notes or problems of one file; further ones are only counted
+_NEAR = 3  # most lines between rows of one block, since output of several ranks alternates
+_FEWEST = 3  # least number of cells of a row without a heading
 
 _Item = TypeVar("_Item")
 
 
 class UnreadRow(NamedTuple):
-    """A line, and the heading that it stands under: its line and its columns; 0 and () where there is none."""
+    """A line that looks like a row. `heading`, `columns`: line number and columns of the heading above it, or 0 and () if there is none."""
 
     line: int
     heading: int
@@ -34,26 +34,25 @@ class UnreadRow(NamedTuple):
     text: str
 
     def moved(self, line: Callable[[int], int]) -> UnreadRow:
-        """With its numbers of lines changed."""
+        """The row with line numbers converted by `line`."""
         return self._replace(line=line(self.line), heading=line(self.heading))
 
 
 def is_damaged(text: str) -> bool:
-    """Whether a line that is no row seems to have been one: nearly all of it digits, dots, commas and blanks."""
+    """Whether a line that is not a row seems to have been one: at least 90 % of it are digits, dots, commas and blanks."""
     plain = sum(c in "0123456789., " for c in text)
     return len(text.split()) > 1 and any(c.isdigit() for c in text) and plain >= 0.9 * len(text)
 
 
 def is_broken(text: str) -> bool:
-    """Whether a line within a table seems to be a row with other text in it."""
+    """Whether a line within a table seems to be a row with other text inserted."""
     tokens = text.split()
     return len(tokens) > 1 and bool(_WHOLE.fullmatch(tokens[0]) and _FIGURE.fullmatch(tokens[-1]))
 
 
 def looks_like_row(text: str) -> bool:
-    """Whether a line outside of tables seems to have a row in it: whole numbers, then figures with two decimals; or the row of
-    a failure."""
-    if "." not in text and "-" not in text:  # nearly all lines
+    """Whether a line outside of tables seems to contain a row: whole numbers followed by numbers with two decimals, or a failure row."""
+    if "." not in text and "-" not in text:  # a quick test that covers nearly all lines
         return False
     if _ROW.search(text):
         return True
@@ -104,10 +103,10 @@ def _has_decimal_comma(row: UnreadRow) -> bool:
 
 
 def separator_in(text: bytes) -> tuple[int, str] | None:
-    """The first line with figures in columns that semicolons or commas separate, as in CSV, and that sign; None where
-    the first MiB has none."""
+    """The number of the first line with numbers in columns separated by semicolons or commas, as in CSV, and that separator. None if the first
+    MiB has no such line."""
     lines = text[: 2**20].decode(errors="replace").splitlines()
-    for sign in ";,":  # a comma may also be a decimal one
+    for sign in ";,":  # semicolon first, since a comma may be a decimal comma
         for number, line in enumerate(lines, 1):
             cells = [cell.strip(' "') for cell in line.split(sign)]
             if len(cells) >= _FEWEST and sum(map(bool, map(_CELL.fullmatch, cells))) >= _FEWEST - 1:
@@ -118,8 +117,8 @@ def separator_in(text: bytes) -> tuple[int, str] | None:
 def notes_of(
     name: str, lines: Sequence[tuple[int, str]], line_of: Callable[[int], int], more: int = 0
 ) -> list[Problem]:
-    """A note on each skipped line. `lines`: position in the file, in order, and text; `line_of`: position to line; `more`: the
-    number of further lines."""
+    """A note for each skipped line. `lines`: (position in the file, text), in order; `line_of`: converts a position to a line number; `more`: the
+    number of further skipped lines."""
     notes = [Problem(name, line_of(at), f"skipped: {text[:100]}") for at, text in lines[:_MOST]]
     if (more := more + max(0, len(lines) - _MOST)) > 0:
         notes.append(Problem(name, 0, f"skipped: {more} more lines"))
@@ -129,8 +128,8 @@ def notes_of(
 def items_outside(
     spans: Sequence[tuple[int, int]], items: Iterable[_Item], place_of: Callable[[_Item], int]
 ) -> list[_Item]:
-    """The items whose place, a line or a position, is in none of these spans. A span is its first place and the place
-    after its last one; spans are in order."""
+    """The items whose place (a line number or position) is outside of all spans. Spans are sorted pairs of the first place and the place after
+    the last one."""
     firsts = [first for first, _ in spans]
 
     def is_inside(place: int) -> bool:
