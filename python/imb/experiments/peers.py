@@ -19,10 +19,9 @@ MOST = 16  # most earlier launches of one kind, since reading one takes about 30
 
 
 def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[Launch]:
-    """Other launches of the archive that are comparable with those of `launches` that were measured in passes and are in the archive.
+    """Other launches of the archive that are comparable: both were measured in passes, with the same hosts, MPI, number of ranks and memory.
 
-    Comparable launches were measured in passes with the same kind: hosts, MPI, number of ranks and memory. Returns the newest MOST launches
-    of each kind.
+    Ignores members of `launches` that are not in the archive. Returns at most the MOST newest launches of each kind.
     """
     stored = {name[:SHORT] for name in archive.ids()} if any(map(_measured_in_passes, launches)) else set()
     # Output about a file must not depend on the contents of the archive.

@@ -35,7 +35,7 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
         return set(self.hosts) == set(other.hosts) if self.hosts and other.hosts else None
 
     def __str__(self) -> str:
-        """`2 nodes of 2 x Xeon Gold 6148, 40 cores`, or hosts."""
+        """`2 nodes of 2 x Xeon Gold 6148, 40 cores`, or the hosts if the CPU model is unknown."""
         nodes = f"{self.nodes} nodes of " if (self.nodes or 1) > 1 else ""
         if not self.cpu_model:
             return nodes + (",".join(self.hosts) or "unknown machine")

@@ -63,7 +63,7 @@ def _card(folder: Path) -> Path:
 
 
 def _driver(folder: Path) -> str | None:
-    """`nvidia 570.86.10`, or None if no driver is bound to it."""
+    """The kernel driver and its version, `nvidia 570.86.10`, or None if no driver is bound to the device."""
     try:
         name = (folder / "driver").readlink().name
     except OSError:

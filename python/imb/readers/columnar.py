@@ -271,7 +271,7 @@ def _column(runs: Sequence[str], records: Sequence[Result | Failure], field: pa.
 
 
 def _have(records: Sequence[Result | Failure], name: str) -> bool:
-    """Whether any of these results has passes, or quantiles; most have none."""
+    """Whether any of these results has this field (passes or quantiles); most do not."""
     return any(isinstance(record, Result) and getattr(record, name) for record in records)
 
 

@@ -179,7 +179,7 @@ def _pieces(line: bytes, number: int, tags: Sequence[_Tag]) -> Iterator[tuple[in
 
 
 def _join(line: bytes, tag: _Tag | None) -> tuple[int, int] | None:
-    """Where the first line ends that another one follows without a line feed, and if the other one begins after its tag."""
+    """If two lines were joined without a line feed: the end of the first, and the beginning of the second after its tag. Else None."""
     places = [match.span() for match in tag.pattern.finditer(line, 1)] if tag and tag.distinct else []
     places += [(match.start(), match.start()) for match in _ANCHOR.finditer(line, 1)]
     if _HEADING.match(line.lstrip()) and (row := _text_after_columns(line.lstrip())):
@@ -193,7 +193,7 @@ def _join(line: bytes, tag: _Tag | None) -> tuple[int, int] | None:
 
 
 def _strip_front(line: bytes, match: re.Match[bytes]) -> bytes:
-    """A quoted heading keeps the signs of its quote: they are its depth."""
+    """The line without the tag in front. A quoted heading keeps its `>` signs, which tell its depth."""
     is_heading = not match[0].strip(b"> \t") and _HEADING_OF_PAGE.match(line, match.end())
     return line if is_heading else line[match.end() :]
 

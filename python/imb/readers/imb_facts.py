@@ -39,7 +39,7 @@ def unsupported_component(events: Sequence[LogEvent]) -> str | None:
 
 
 def last_of(launch: LoggedLaunch) -> str:
-    """`Allreduce, 8 bytes`: the last row of a launch; empty if it has none."""
+    """The last row of a launch, `Allreduce, 8 bytes`, or empty if it has no rows."""
     item = launch.items[-1] if launch.items else None
     if item is None:
         return ""
@@ -197,7 +197,7 @@ def _limits(text: str) -> dict[str, OptionValue]:
 
 
 def _date(text: str | None) -> str | None:
-    """ISO 8601 without a zone, which logs do not have; unchanged if it is not a date of ctime."""
+    """A date of ctime in ISO 8601, without a time zone, since logs have none. Other text is returned unchanged."""
     if not text:
         return None
     try:

@@ -73,7 +73,7 @@ class Launches:
         self.current.end.reason = self.current.end.reason or why
 
     def benchmark_failure(self, event: LogEvent, start: int) -> None:
-        """`# !! Benchmark X invalid for N processes !!`"""
+        """Adds a failure for a line `# !! Benchmark X invalid for N processes !!`."""
         if self.current is None or self.pending:
             self.flush(table=True, at=start + event.at)
         assert self.current is not None

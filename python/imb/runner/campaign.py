@@ -285,7 +285,7 @@ def _refuse_until_decided(campaign: Campaign) -> None:
 
 
 def _refuse_segments(campaign: Campaign) -> None:
-    """Raises ImbError if launches cannot run at the same time."""
+    """Raises ImbError if the campaign has segments, but its launches cannot run at the same time."""
     hint = "with segments all variants run at the same time"
     if any("IO" in chosen for chosen in selections(campaign)):
         raise ImbError(f"{hint}, and IMB-IO's files are in one folder; leave segments out")
@@ -299,8 +299,8 @@ def _refuse_segments(campaign: Campaign) -> None:
 
 
 def interleaving_obstacle(campaign: Campaign) -> str | None:
-    """Why the launches of these variants are not interleaved by default, or None if they can run side by side. Raises
-    ImbError where names or arguments are wrong."""
+    """Why the launches of these variants are not interleaved by default, or None if they can run at the same time. Raises ImbError if
+    names or arguments are wrong."""
     if any("IO" in chosen for chosen in selections(campaign)):
         return "IMB-IO's files are in one folder"
     for name, variant in variants(campaign).items():

@@ -31,8 +31,8 @@ class Shows(NamedTuple):
 
 
 class Next(NamedTuple):
-    """How a session continues. `plan`: the plan with more launches at its end or with other settings, or None if it stays; `stop`: why no more
-    launches follow, or None if some do."""
+    """How a session continues. `plan`: the plan with more launches at its end or with other settings, or None if it stays; `stop`: why the
+    session stops before its planned launches are over, or None if it does not."""
 
     plan: Plan | None = None
     stop: str | None = None

@@ -138,7 +138,7 @@ def _is_running_here(owner: Owner) -> bool:
 
 
 def _holder(file: Path) -> Owner | None:
-    """Who has the lock, or None if the file does not name it within a second: it is written just after the lock is taken."""
+    """The owner of the lock, or None if the file does not name it within a second. The owner writes the file just after it takes the lock."""
     until = time.monotonic() + 1
     while time.monotonic() < until:
         owner = _owner(file)
@@ -183,8 +183,8 @@ def _myself() -> Owner:
 
 
 def _born(pid: int) -> float | None:
-    """When a process of this host began, or None if there is none, or the system does not show it. A zombie has ended: in many containers
-    nothing removes it."""
+    """The start time of a process of this host in seconds, or None if it has ended or the system does not tell. A zombie counts as ended,
+    since many containers never remove zombies."""
     process = answer_of(lambda: psutil.Process(pid))
     if process is None or answer_of(process.status) == psutil.STATUS_ZOMBIE:
         return None

@@ -94,7 +94,7 @@ class Item(msgspec.Struct, frozen=True):
 
 class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     """When a session stops: when the comparison of each variant with the first one is decided in every band (by `metric`, with `relevant` as
-    the smallest change that matters), after `budget` seconds (None: no limit), or when all planned launches are over."""
+    the smallest change that matters), after `budget` seconds if that is set, or when all planned launches are over."""
 
     design: SequentialDesign
     relevant: float = 0.05

@@ -22,7 +22,7 @@ class QueryResult(NamedTuple):
 
 
 def ask(archive: Archive, sql: str) -> QueryResult:
-    """The answer to one SELECT statement. Raises ImbError for any other statement, and if the query fails."""
+    """The answer to one SELECT statement. Raises ImbError for other statements, or if the query fails."""
     import duckdb
 
     from imb.store.index import Index
