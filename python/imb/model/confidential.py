@@ -15,7 +15,7 @@ HIDDEN = "(hidden)"  # replaces a variable's value
 MASK = "***"  # replaces a value in arguments and commands
 _LEAST = 8  # characters; a shorter value may be an ordinary word, so it is not searched for in output
 # Words that make a name secret. Words end at underscores, dashes and changes of case. Long ones also match within a word. Short ones do
-# not, since they are parts of harmless words (PKEY, PASSIVE, AUTHOR), so their compounds are listed. environment.cpp has the same words.
+# not, since they are parts of harmless words (PKEY, PASSIVE, AUTHOR), so their compounds are listed. src/system/environment.cpp has the same words.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))"
 _END = r"(?:(?![A-Za-z0-9])|(?<=[a-z0-9])(?=[A-Z]))"
 _WORDS = (

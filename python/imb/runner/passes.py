@@ -34,7 +34,7 @@ _NOT_IN_PASSES = (
     "dumpfile",
     "msg_pause",
     "pause",
-)  # src/cli/command_line.cpp refuses them with passes
+)  # `.excludes = in_passes` in src/cli/options.cpp
 _NOTHING_MEASURED = ("help", "h", "list", "version")
 
 
