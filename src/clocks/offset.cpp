@@ -25,9 +25,11 @@ OffsetBounds widened_by_age(const OffsetBounds& bounds, double now) {
 }  // namespace
 
 void OffsetBounds::include(double sent, double other_received, double other_sent, double received) {
+  // A rank that loses its CPU may take long, so that the offset of the exchanges before has changed.
+  const double change = largest_drift * std::max(0.0, received - at);
   at = received;
-  least = std::max(least, sent - other_received);
-  most = std::min(most, received - other_sent);
+  least = std::max(least - change, sent - other_received);
+  most = std::min(most + change, received - other_sent);
 }
 
 ClockMap ClockMap::then(const ClockMap& next) const {
@@ -41,6 +43,10 @@ ClockMap ClockMap::then(const ClockMap& next) const {
 }
 
 bool OffsetHistory::add(const OffsetBounds& bounds) {
+  if (bounds.least > bounds.most) {  // a clock was set between two of the exchanges
+    bounds_.assign(1, {bounds.at, bounds.most, bounds.least});
+    return false;
+  }
   if (!bounds_.empty()) {
     const double after = bounds.at - bounds_.back().at;
     const double change = largest_change_of_drift * std::max(0.0, after);

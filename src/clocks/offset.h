@@ -13,15 +13,15 @@
 namespace openimb {
 
 /// Bounds, in seconds, of the offset (own clock minus other clock) at the time `at` of the own clock, from
-/// exchanges at about that time.
+/// exchanges that end at that time.
 struct OffsetBounds {
   double at = 0;
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 
   double width() const { return most - least; }
-  /// Narrows the bounds by an exchange. `sent`, `received`: own clock. `other_received`, `other_sent`: other
-  /// clock.
+  /// Narrows the bounds by an exchange; those of earlier exchanges are widened by the drift since then.
+  /// `sent`, `received`: own clock. `other_received`, `other_sent`: other clock.
   void include(double sent, double other_received, double other_sent, double received);
   /// Wider bounds: clocks advance in ticks, so a reading may be wrong by a tick.
   OffsetBounds widened(double ticks) const { return {at, least - ticks, most + ticks}; }
@@ -49,8 +49,8 @@ struct ClockMap {
 /// The bounds of one pair of clocks in the order of time.
 class OffsetHistory {
  public:
-  /// Adds bounds. Returns false if they contradict the history, because one of the clocks was set; the
-  /// history then starts over with these bounds.
+  /// Adds bounds. Returns false if they contradict the history or themselves, because one of the clocks was
+  /// set; the history then starts over with these bounds.
   bool add(const OffsetBounds& bounds);
   bool empty() const { return bounds_.empty(); }
   /// The map between the last two times of exchanges.

@@ -88,6 +88,34 @@ TEST_CASE("a clock that was set contradicts the history, which begins anew") {
   CHECK(history.add(exchanged(own, other, 0.32, 1e-6, 1e-6, noise)));
 }
 
+TEST_CASE("bounds hold although a rank loses its CPU between exchanges") {
+  const FakeClock own{1, 50e-6}, other{-1, -50e-6};
+  for (const double pause : {0.01, 1.0, 30.0}) {
+    OffsetBounds bounds;
+    for (const double sent : {0.0, 2e-6, 2e-6 + pause, 4e-6 + pause}) {
+      bounds.include(own(sent), other(sent + 1e-6), other(sent + 1e-6), own(sent + 2e-6));
+    }
+    const double end = 6e-6 + pause, offset = own(end) - other(end);
+    CHECK(bounds.least <= offset);
+    CHECK(bounds.most >= offset);
+    CHECK(bounds.width() < 2.1e-6);
+    OffsetHistory history;
+    CHECK(history.add(bounds));
+  }
+}
+
+TEST_CASE("a clock that is set between exchanges is noticed, in the first ones as well") {
+  OffsetBounds bounds;
+  bounds.include(0, 1e-6, 1e-6, 2e-6);
+  bounds.include(4e-6 + 1, 5e-6, 5e-6, 6e-6 + 1);
+  bounds.include(8e-6, 9e-6, 9e-6, 10e-6);
+  REQUIRE(bounds.least > bounds.most);
+  OffsetHistory history;
+  CHECK_FALSE(history.add(bounds));
+  CHECK(history.later_map().bound > 0.1);
+  CHECK(history.past_map().bound > 0.1);
+}
+
 TEST_CASE("a drift that changes slowly does not look like a clock that was set") {
   std::mt19937 noise(4);
   const FakeClock other{};

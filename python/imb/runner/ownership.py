@@ -12,16 +12,13 @@ import os
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.text import user_name
 from imb.model.units import count_of
-
-if TYPE_CHECKING:
-    pass
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
