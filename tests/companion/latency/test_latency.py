@@ -49,7 +49,7 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
         assert float(found[2]) == pytest.approx(100 * math.expm1(half), rel=0.06, abs=0.051)
     # One launch has the interval of its own samples.
     said = imb("latency", *with_(mpi), "--launches", "1", "--label", "alone")
-    assert re.match(r"[\d.]+ µs one way (\+-[\d.e+]+ % |n/a )?\(1 launch\); 1 byte", said.out), said.out
+    assert re.match(r"[\d.]+ µs one way (±[\d.e+]+ % |± n/a )?\(1 launch\); 1 byte", said.out), said.out
 
 
 @pytest.mark.parametrize(
