@@ -20,8 +20,8 @@ struct OffsetBounds {
   double most = std::numeric_limits<double>::infinity();
 
   double width() const { return most - least; }
-  /// Narrows the bounds by an exchange; those of earlier exchanges are widened by the drift since then.
-  /// `sent`, `received`: own clock. `other_received`, `other_sent`: other clock.
+  /// Widens the bounds by the drift since the previous exchange, then narrows them by this one. `sent`,
+  /// `received`: own clock. `other_received`, `other_sent`: other clock.
   void include(double sent, double other_received, double other_sent, double received);
   /// Wider bounds: clocks advance in ticks, so a reading may be wrong by a tick.
   OffsetBounds widened(double ticks) const { return {at, least - ticks, most + ticks}; }
