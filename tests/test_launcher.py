@@ -177,7 +177,7 @@ WRONG: list[tuple[Callable[[Machine], subprocess.CompletedProcess[str]], str]] =
             m.mpi("a", "libmpi.so.12", launcher="hydra_pmi_proxy") / "bin/hydra_pmi_proxy",
             OPENIMB_INTERFACE="openmpi",
         ),
-        "OPENIMB_INTERFACE=openmpi does not fit the launcher of MPICH or Intel MPI",
+        "OPENIMB_INTERFACE=openmpi does not fit the launcher, which belongs to MPICH or Intel MPI",
     ),
     (
         lambda m: m.run(
@@ -210,14 +210,14 @@ def test_no_mpi_at_all(machine):
 )
 @pytest.mark.slow
 def test_wrong_pair(machine, started_by, of_launcher, libraries, of_library, rank):
-    """The launcher would start so many launches of one rank, or ranks that abort. A library of the standard ABI is of
-    the MPI in whose folder it is."""
+    """The launcher would start many jobs of one rank each, or ranks that abort. A library of the standard ABI belongs
+    to the MPI in whose folder it is."""
     above = machine.mpi("a", launcher=started_by) / "bin" / started_by
     folder = machine.mpi("b", *libraries) / "lib"
     place = {"LD_LIBRARY_PATH": str(folder)}
     line = refused(machine.run(above, **{rank: "0"}, **place))
-    library = f"{of_library}'s in {folder}"
-    assert f"started by {of_launcher} ({above}), but the only MPI library found is {library}" in line
+    library = f"{of_library} (in {folder}); use the mpirun of {of_library}"
+    assert f"started by {of_launcher} ({above}), but the only MPI library found belongs to {library}" in line
     silent = machine.run(above, **{rank: "1"}, **place)
     assert (silent.returncode, silent.stderr) == (2, "")  # one line of all ranks
 
@@ -261,14 +261,14 @@ def test_the_companion_chooses_as_the_launcher_does(machine, flavor, libraries, 
     if interface:
         assert machine.chosen(above).interface == interface
     else:
-        assert "but the only MPI library found is" in refused(machine.run(above))
+        assert "but the only MPI library found belongs to" in refused(machine.run(above))
 
 
 def test_damaged_installation(machine):
     prefix = machine.mpi("mpi", "libmpi.so.12", launcher="hydra_pmi_proxy")
     shutil.rmtree(machine.folder / "venv" / "libexec")
     line = refused(machine.run(prefix / "bin" / "hydra_pmi_proxy"))
-    assert "cannot start" in line and "install openimb again" in line
+    assert "cannot start" in line and "reinstall openimb" in line
 
 
 def test_long_paths_and_odd_variables_do_no_harm(machine):

@@ -530,7 +530,10 @@ def test_interface_of_another_mpi_is_refused_in_one_line(venv, bare_tools, tmp_p
         done = run([*by_key[launcher].launcher, "-n", "2", "IMB-MPI1", "PingPong"], env)
         assert (done.returncode, done.stdout.strip()) == (2, "")
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
-        assert f"does not fit the launcher of {'MPICH' if launcher == 'mpich' else 'Open MPI'}" in line
+        assert (
+            f"does not fit the launcher, which belongs to {'MPICH' if launcher == 'mpich' else 'Open MPI'}"
+            in line
+        )
 
 
 # --- The companion --------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 // The commands IMB-<component> of a wheel, on Linux. PREFIX/bin/IMB-MPI1 finds the MPI that starts it. It
-// then executes PREFIX/libexec/openimb/<interface>/openimb-suite, with that MPI's library and under its own
-// name, from which the suite knows its component. PREFIX/libexec/openimb/NAME likewise executes
-// <interface>/NAME. The program uses neither MPI nor C++: it takes 0.1 ms.
+// then executes PREFIX/libexec/openimb/<interface>/openimb-suite with that MPI's library. It keeps its own
+// name, which tells the suite the component. PREFIX/libexec/openimb/NAME likewise executes <interface>/NAME.
+// The program uses neither MPI nor C++, so it takes only 0.1 ms.
 //
-// The MPI is chosen by the launcher among the parents of this process; without one, by environment variables
-// that launchers set; otherwise it is the first library in LD_LIBRARY_PATH, beside the launcher on the PATH,
-// or in the system's folders. OPENIMB_INTERFACE=mpich|openmpi|mpi-abi overrides this choice. A library that
-// does not fit the launcher would run as many single ranks, or hang: this program refuses it with status 2.
+// The launcher among the parents of this process decides which MPI is used. If there is none, environment
+// variables that launchers set decide. Otherwise the MPI is the first library in LD_LIBRARY_PATH, beside the
+// launcher on the PATH, or in the system's folders. OPENIMB_INTERFACE=mpich|openmpi|mpi-abi overrides this
+// choice. With a library of another MPI than the launcher's, each process would be a job of one rank, or the
+// job would hang, so this program refuses such a library with status 2.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,13 +23,13 @@
 #include "../system/rank_variables.h"
 
 enum { mpich, openmpi, mpi_abi, interfaces, unknown = interfaces };
-enum { most_parents = 64 };
+enum { max_parents = 64 };
 
 static const struct {
   const char* name;
   const char* title;
   const char* soname;
-  const char* other_soname;  // of the same library, through compat/
+  const char* other_soname;  // Debian's name of this library; compat/ has a libmpi.so.12 that loads it
 } interface_of[interfaces] = {
     [mpich] = {"mpich", "MPICH or Intel MPI", "libmpi.so.12", "libmpich.so.12"},
     [openmpi] = {"openmpi", "Open MPI", "libmpi.so.40", NULL},
@@ -48,7 +49,7 @@ struct launcher {
 
 struct library {
   int interface;
-  bool compat;     // found under its other name only
+  bool compat;     // found only under other_soname
   bool reachable;  // the loader finds it without help
   char folder[PATH_MAX];
 };
@@ -61,7 +62,7 @@ static const char* base_of(const char* path) {
 }
 
 // Removes the last `parts` parts of a path.
-static void cut(char* path, int parts) {
+static void remove_last_parts(char* path, int parts) {
   for (; parts > 0; --parts) {
     char* slash = strrchr(path, '/');
     if (!slash) return;
@@ -69,7 +70,9 @@ static void cut(char* path, int parts) {
   }
 }
 
-static bool begins_with(const char* text, const char* with) { return strncmp(text, with, strlen(with)) == 0; }
+static bool begins_with(const char* text, const char* prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
 
 static int family_of(const char* name) {
   static const char* const mpich_names[] = {"hydra_", "mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich",
@@ -85,7 +88,7 @@ static int family_of(const char* name) {
   return unknown;
 }
 
-static size_t content_of(const char* path, char* text, size_t size) {
+static size_t read_text(const char* path, char* text, size_t size) {
   text[0] = '\0';
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -96,21 +99,21 @@ static size_t content_of(const char* path, char* text, size_t size) {
   return length;
 }
 
-// Returns the parent of a process; 0 if it is unknown. The file has "PID (name, with blanks and brackets) S
-// PPID ...".
+// Returns the parent of a process; 0 if it is unknown. The file contains "PID (NAME) STATE PPID ...", and
+// NAME may contain blanks and brackets.
 static int parent_of(int process) {
   char path[64], text[512];
   snprintf(path, sizeof path, "/proc/%d/stat", process);
-  if (!content_of(path, text, sizeof text)) return 0;
+  if (!read_text(path, text, sizeof text)) return 0;
   const char* end = strrchr(text, ')');
   int parent = 0;
   return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-static struct launcher launcher_above(void) {
+static struct launcher find_launcher_among_parents(void) {
   struct launcher found = {.family = unknown};
   int process = getppid();
-  for (int i = 0; process > 1 && i < most_parents; ++i, process = parent_of(process)) {
+  for (int i = 0; process > 1 && i < max_parents; ++i, process = parent_of(process)) {
     char link[64], name[64];
     snprintf(link, sizeof link, "/proc/%d/exe", process);
     const ssize_t length = readlink(link, found.path, sizeof found.path - 1);
@@ -118,7 +121,7 @@ static struct launcher launcher_above(void) {
     found.family = family_of(base_of(found.path));
     if (found.family == unknown && length <= 0) {  // a process of another user
       snprintf(link, sizeof link, "/proc/%d/comm", process);
-      content_of(link, name, sizeof name);
+      read_text(link, name, sizeof name);
       found.family = family_of(name);
     }
     if (found.family != unknown) return found;
@@ -132,9 +135,9 @@ static struct launcher launcher_above(void) {
   return found;
 }
 
-// The launcher in $OPENIMB_MPI_PREFIX, which `imb` sets because srun does not show it; without that, the
-// launcher on the PATH. Follows links.
-static struct launcher launcher_named(void) {
+// Finds the launcher in $OPENIMB_MPI_PREFIX or, if that is not set, on the PATH, and follows links. `imb`
+// sets the variable because srun, unlike an MPI's own launcher, does not show which MPI is used.
+static struct launcher find_installed_launcher(void) {
   static const char* const names[] = {"mpiexec", "mpirun"};
   struct launcher found = {.family = unknown};
   const char* const prefix = getenv("OPENIMB_MPI_PREFIX");
@@ -166,14 +169,14 @@ static bool has_library(const char* folder, int interface) {
          has_file(folder, interface_of[interface].other_soname);
 }
 
-// A library of the standard ABI belongs to the MPI whose own library is in the same folder. Alone, it may
-// belong to any.
+// A library of the standard ABI belongs to the MPI whose own library is in the same folder. If there is none,
+// it may belong to any MPI.
 static bool fits_launcher(const char* folder, int interface, int family) {
   if (interface != mpi_abi || family == unknown) return true;
   return has_library(folder, family) || !has_library(folder, family == mpich ? openmpi : mpich);
 }
 
-// Finds a library for the ranks of a launcher of `family`.
+// Finds a library that works with a launcher of `family`.
 static bool find_in_folder(const char* folder, int interface, int family, struct library* found) {
   if (!has_library(folder, interface) || !fits_launcher(folder, interface, family)) return false;
   const bool usual = has_file(folder, interface_of[interface].soname);
@@ -188,7 +191,7 @@ static bool find_in_list(const char* list, int interface, int family, struct lib
     const size_t length = strcspn(list, ":");
     snprintf(folder, sizeof folder, "%.*s", (int)length, list);
     if (length > 0 && find_in_folder(folder, interface, family, found)) {
-      found->reachable = interface != mpi_abi;  // a library that does not fit may come before it
+      found->reachable = interface != mpi_abi;  // an earlier folder may have the library of another MPI
       return true;
     }
     list += length + (list[length] == ':');
@@ -196,12 +199,12 @@ static bool find_in_list(const char* list, int interface, int family, struct lib
   return false;
 }
 
-// Looks in the installation that the launcher belongs to.
+// Looks in the launcher's installation.
 static bool find_beside(const struct launcher* launcher, int interface, struct library* found) {
   static const char* const places[] = {"lib", "lib64", "lib/release"};
   char prefix[PATH_MAX];
   snprintf(prefix, sizeof prefix, "%s", launcher->path);
-  cut(prefix, 2);
+  remove_last_parts(prefix, 2);
   if (!*prefix) return false;
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
     char folder[PATH_MAX + 16];
@@ -221,7 +224,7 @@ static bool find_in_system(int interface, int family, struct library* found) {
   return false;
 }
 
-// Finds the first of these interfaces in the nearest place that has one of them.
+// Finds a library of one of the `wanted` interfaces. Nearer places come first, then earlier interfaces.
 static bool find_library(const int* wanted, int count, const struct launcher* launcher,
                          struct library* found) {
   const char* const own = getenv("LD_LIBRARY_PATH");
@@ -254,8 +257,8 @@ static bool prints_errors(void) {
   return true;
 }
 
-// Prints a message and ends this rank. A launcher ends the other ranks as soon as one has failed, so ranks
-// that print nothing let rank 0 print first.
+// Prints a message and exits. A launcher kills the other ranks as soon as one has failed, so ranks that print
+// nothing wait for rank 0 to print.
 static _Noreturn __attribute__((format(printf, 1, 2))) void refuse(const char* format, ...) {
   enum { start_ms = 500, delivery_ms = 20 };
   const bool printing = prints_errors();
@@ -279,31 +282,35 @@ static const char* describe_launcher(const struct launcher* launcher) {
   return text;
 }
 
-static struct library library_for(struct launcher* launcher) {
+static struct library choose_library(struct launcher* launcher) {
   struct library found = {.interface = unknown};
   const int chosen = chosen_interface();
   if (chosen < 0)
     refuse("OPENIMB_INTERFACE=%s is not one of mpich, openmpi, mpi-abi", getenv("OPENIMB_INTERFACE"));
   const bool launched = launcher->family != unknown;
-  if (!launched) *launcher = launcher_named();
+  if (!launched) *launcher = find_installed_launcher();
   const int other = launcher->family == mpich ? openmpi : mpich;
   if (launched && chosen == other) {
-    refuse("OPENIMB_INTERFACE=%s does not fit the launcher of %s; start it with the other MPI's launcher",
-           interface_of[chosen].name, describe_launcher(launcher));
+    refuse(
+        "OPENIMB_INTERFACE=%s does not fit the launcher, which belongs to %s; unset it, or use the launcher "
+        "of %s",
+        interface_of[chosen].name, describe_launcher(launcher), interface_of[chosen].title);
   }
   if (chosen != unknown) {
     if (find_library(&chosen, 1, launcher, &found)) return found;
-    refuse("OPENIMB_INTERFACE=%s: no %s%s in LD_LIBRARY_PATH, beside the launcher or in the system's folders",
-           interface_of[chosen].name, interface_of[chosen].soname, launched ? " of the launcher's MPI" : "");
+    refuse(
+        "OPENIMB_INTERFACE=%s: found no %s%s in LD_LIBRARY_PATH, beside the launcher or in the system's "
+        "folders",
+        interface_of[chosen].name, interface_of[chosen].soname, launched ? " of the launcher's MPI" : "");
   }
   const int fitting[] = {launcher->family, mpi_abi}, all[] = {mpich, openmpi, mpi_abi};
   if (launched) {
     if (find_library(fitting, 2, launcher, &found)) return found;
     if (find_library(&other, 1, launcher, &found)) {
       refuse(
-          "started by %s, but the only MPI library found is %s's in %s; use its own mpirun, or put the "
-          "library of %s in LD_LIBRARY_PATH",
-          describe_launcher(launcher), interface_of[other].title, found.folder,
+          "started by %s, but the only MPI library found belongs to %s (in %s); use the mpirun of %s, or put "
+          "the library of %s in LD_LIBRARY_PATH",
+          describe_launcher(launcher), interface_of[other].title, found.folder, interface_of[other].title,
           interface_of[launcher->family].title);
     }
   } else {
@@ -326,9 +333,9 @@ static struct library library_for(struct launcher* launcher) {
 static void prepend_to_library_path(const char* folder) {
   const char* old = getenv("LD_LIBRARY_PATH");
   char* all = malloc(strlen(folder) + (old ? strlen(old) : 0) + 2);
-  if (!all) refuse("no memory");
+  if (!all) refuse("out of memory");
   sprintf(all, old && *old ? "%s:%s" : "%s", folder, old);
-  if (setenv("LD_LIBRARY_PATH", all, 1) != 0) refuse("no memory");
+  if (setenv("LD_LIBRARY_PATH", all, 1) != 0) refuse("out of memory");
 }
 
 int main(int argc, char** argv) {
@@ -337,14 +344,14 @@ int main(int argc, char** argv) {
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length <= 0) refuse("cannot read /proc/self/exe: %s", strerror(errno));
   program = base_of(self);
-  struct launcher launcher = launcher_above();
-  const struct library found = library_for(&launcher);
+  struct launcher launcher = find_launcher_among_parents();
+  const struct library found = choose_library(&launcher);
   char prefix[PATH_MAX];
   snprintf(prefix, sizeof prefix, "%s", self);
-  cut(prefix, 1);
+  remove_last_parts(prefix, 1);
   snprintf(home, sizeof home, "%s", prefix);
   if (!has_file(home, interface_of[found.interface].name)) {
-    cut(prefix, 1);
+    remove_last_parts(prefix, 1);
     snprintf(home, sizeof home, "%s/libexec/openimb", prefix);
   }
   const char* const file = strncmp(program, "IMB-", 4) == 0 ? "openimb-suite" : program;
@@ -357,5 +364,5 @@ int main(int argc, char** argv) {
     prepend_to_library_path(compat);
   }
   execv(target, argv);
-  refuse("cannot start %s: %s; install openimb again", target, strerror(errno));
+  refuse("cannot start %s: %s; reinstall openimb", target, strerror(errno));
 }
