@@ -35,7 +35,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import lab
 import scipy.stats
-from imb.compare.dominant_state import split
+from imb.compare.dominant_state import split_by_state
 from imb.runner.interleave import Conductor
 
 TOP = Path(__file__).resolve().parent.parent
@@ -128,7 +128,7 @@ def spreads(launches: list[Launch]) -> str:
 def usual(launches: list[Launch]) -> list[Launch]:
     """Those whose fastest state is the one that is usual on this machine (imb.compare.dominant_state); all where that cannot be told."""
     known = [(one, one.reference) for one in launches if one.reference]
-    is_usual, _ = split(np.log([reference for _, reference in known]))
+    is_usual, _ = split_by_state(np.log([reference for _, reference in known]))
     return [one for (one, _), is_it in zip(known, is_usual, strict=True) if is_it] or launches
 
 

@@ -196,7 +196,7 @@ def usual_rates(
         away = np.zeros(count, dtype=bool)
         away[random.choice(count, max(count // 5, 1), replace=False)] = ratio > 1
         logs = np.log(PROBE) + scatter * noise + np.log(ratio) * away
-        _, named = dominant_state.split(logs)
+        _, named = dominant_state.split_by_state(logs)
         away_named += int((named & away).sum())
         usual_named += int((named & ~away).sum())
         away_all += int(away.sum())

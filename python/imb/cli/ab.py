@@ -244,7 +244,7 @@ def command(
     job = Job(submit, minutes, queue, account)
     job.examine()
     with explain_wait("examining the MPI and this machine"):
-        campaign, plan = _planned(
+        campaign, plan = _plan_campaign(
             names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, name=name, processes=np, class_=kind, launches=launches,
             until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
             classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
@@ -302,7 +302,7 @@ def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
     return file
 
 
-def _planned(
+def _plan_campaign(
     words: list[str],
     texts: tuple[str, str, str] | str,
     options: tuple[str | None, Path | None, str | None, str | None],

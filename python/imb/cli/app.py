@@ -36,7 +36,7 @@ class _Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in registry.commands():
             raise KeyError(name)
-        return _imported(name)
+        return _import_command(name)
 
 
 class _InOrder(typer.core.TyperGroup):
@@ -108,7 +108,7 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @functools.cache
-def _imported(name: str) -> Any:
+def _import_command(name: str) -> Any:
     module = importlib.import_module(registry.commands()[name].module)
     if hasattr(module, "app"):  # several commands under one name
         for registered in module.app.registered_commands:
@@ -138,10 +138,10 @@ def run(words: list[str]) -> int:
         with _notes(unread):
             status = _status(words)
     except ImbError as error:
-        _unread_lines(unread)
+        _print_unread(unread)
         say(f"imb: {error}", err=True)
         return error.status
-    return Status.FAILED if _unread_lines(unread) else status
+    return Status.FAILED if _print_unread(unread) else status
 
 
 def _status(words: list[str]) -> int:
@@ -158,7 +158,7 @@ def _status(words: list[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _unread_lines(unread: Mapping[str, bool]) -> bool:
+def _print_unread(unread: Mapping[str, bool]) -> bool:
     """Print what the command could not read, and return whether rows of a file are missing."""
     if unread:
         say(*(f"imb: {line}" for line in unread), err=True)

@@ -314,7 +314,7 @@ def check(
     baseline = baseline_to_repeat(versions, placement, force)
     if not force_owner:
         _refuse_others(store, baseline)
-    plan = _planned(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
+    plan = _plan_check(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
     plan = session.set_settings(plan, "baseline", options)
     session.save(store, plan)
     raise typer.Exit(carry_out(RecheckExperiment(store, plan), plan, verbose=verbose))
@@ -359,7 +359,7 @@ def _refuse_others(store: Archive, baseline: Baseline) -> None:
     ownership.refuse_others(f"baseline {baseline}", written, runs=foreign)
 
 
-def _planned(
+def _plan_check(
     store: Archive,
     baseline: Baseline,
     mpi: str | None,

@@ -135,10 +135,10 @@ def command(
     job = Job(submit, minutes, queue, account, timeout if resume else None)
     job.examine()
     if resume:
-        plans = [stored_sessions.set_timeout(_resumed(store, file, launches, seed), timeout)]
+        plans = [stored_sessions.set_timeout(_find_campaign(store, file, launches, seed), timeout)]
     else:
         campaign, source = _campaign_of(file, launches, timeout)
-        plans = _planned(campaign, source, seed, job)
+        plans = _plan_campaign(campaign, source, seed, job)
     if not resume:
         warn_of_equal_variants(plans[0])
     if not submit:
@@ -202,7 +202,7 @@ def _place_of_examples() -> str:
     return f"examples are in {folder if folder.is_dir() else 'examples/ of the sources; an installed wheel has none'}"
 
 
-def _planned(campaign: Campaign, source: str, seed: int | None, job: Job) -> list[session.Plan]:
+def _plan_campaign(campaign: Campaign, source: str, seed: int | None, job: Job) -> list[session.Plan]:
     """The plan, or one plan for each pair of hosts. Raises ImbError."""
     import secrets
 
@@ -210,13 +210,13 @@ def _planned(campaign: Campaign, source: str, seed: int | None, job: Job) -> lis
 
     if seed is None:
         seed = secrets.randbelow(2**31) if campaign.seed is None else campaign.seed
-    job.refuse_several(campaign.jobs)
+    job.refuse_several_jobs(campaign.jobs)
     pairs = pairs_of(campaign.host_pairs, job) if campaign.host_pairs else []
     campaigns = [planning.place_campaign(campaign, pair) for pair in pairs] or [campaign]
     return [planning.campaign_plan(each, locate_variant, seed=seed, source=source) for each in campaigns]
 
 
-def _resumed(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
+def _find_campaign(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
     from imb.runner import stored_sessions
     from imb.runner.campaign import read_campaign
 

@@ -65,7 +65,7 @@ ArchiveOption = Annotated[
 ]
 
 
-def _checked(labels: list[str] | None) -> list[str] | None:
+def _check_given_labels(labels: list[str] | None) -> list[str] | None:
     return check_labels(labels) if labels else labels
 
 
@@ -75,7 +75,7 @@ LabelOption = Annotated[
         "--label",
         "-l",
         metavar="LABEL",
-        callback=_checked,
+        callback=_check_given_labels,
         help="Label every run; may be repeated.",
         rich_help_panel=SESSION,
     ),

@@ -70,13 +70,13 @@ def command(
     store = Archive(archive)
     try:
         with closing(import_files(files, store, labels=label or [], jobs=jobs)) as reports:
-            _render(_live(reports, len(files)), names=len(files) <= _FEW, notes=notes)
+            _render(_show_progress(reports, len(files)), names=len(files) <= _FEW, notes=notes)
     except KeyboardInterrupt:
         message = "interrupted; files read so far are kept; repeat the command to read the rest"
         raise ImbError(message, status=Status.INTERRUPTED) from None
 
 
-def _live(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
+def _show_progress(reports: Iterable[FileReport], files: int) -> Iterable[FileReport]:
     if files < 2 or not sys.stderr.isatty():
         return reports
     from rich.progress import track

@@ -120,7 +120,7 @@ def command(
         runs = [run for run in runs if benchmark.lower() in (run["benchmarks"] or "").lower().split(", ")]
     runs.sort(
         key=lambda run: (
-            _measured(run) or run["added"][:19],
+            _date(run) or run["added"][:19],
             run["added"],
             natural_key(run["origin"] or ""),
             run["run"],
@@ -179,7 +179,7 @@ def _memory(run: dict[str, Any]) -> str | None:
     return f"({run['memory']})" if run["memory"] not in (None, "host") else None
 
 
-def _measured(run: dict[str, Any]) -> str | None:
+def _date(run: dict[str, Any]) -> str | None:
     """Date and time of a run as text that sorts, or None if its log has no date or one in another form."""
     date = run["date"] or ""
     return date[:19] if re.match(r"\d{4}-\d\d-\d\dT", date) else None

@@ -90,7 +90,7 @@ def command(
             raise ImbError(
                 f"{run} has {len(runs)} runs; --output and --chart take one: `imb import` it first"
             )
-        _show_several(store, run, runs, benchmark or [])
+        _show_together(store, run, runs, benchmark or [])
         return
     source = runs[0]
     if output:
@@ -115,7 +115,7 @@ def command(
         _print_last_lines(source)
 
 
-def _show_several(
+def _show_together(
     archive: Archive, name: str, runs: Sequence[StoredRun | FileRun], benchmarks: list[str]
 ) -> None:
     """Show the runs of a label, query or file together. If no run has a result, show the facts of each."""

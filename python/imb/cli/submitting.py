@@ -66,7 +66,7 @@ class Job(NamedTuple):
         if self.scheduler:
             require("--submit", "psij")
 
-    def refuse_several(self, jobs: int) -> None:
+    def refuse_several_jobs(self, jobs: int) -> None:
         """Raises ImbError for several local jobs, which have no time limit to resume after."""
         if jobs > 1 and self.scheduler == "local":
             raise ImbError(
@@ -109,7 +109,7 @@ def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
         plan, (item for item in plan.items if item.number not in over), recorded=True
     )
     after: str | None = None
-    job.refuse_several(plan.jobs)
+    job.refuse_several_jobs(plan.jobs)
     for _ in range(plan.jobs):
         submitted = submit(
             archive, plan, job.scheduler, minutes=job.minutes or _minutes(archive, plan), queue=job.queue,

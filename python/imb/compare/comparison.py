@@ -141,14 +141,14 @@ def compare(
     a, b = (
         msgspec.structs.replace(side, letter=letter) for side, letter in zip((a, b), letters, strict=True)
     )
-    a, b, looks, notes = sequential.plan_looks(_each_once(a), _each_once(b))
+    a, b, looks, notes = sequential.plan_looks(_drop_duplicates(a), _drop_duplicates(b))
     if settings.metric not in METRICS:
         raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
     if not settings.force:
         _refuse_other_placement(a, b)
         _refuse_other_sampling(a, b)
         _refuse_mixed_memory(a, b)
-    keys, only_a, only_b = _rows_of_both(a, b, settings)
+    keys, only_a, only_b = _match_rows(a, b, settings)
     design = pairing.design_of(a, b, assume_one_session=settings.assume_one_session)
     if design.unit == "launch" and not design.inconclusive and not settings.assume_stable:
         design = design._replace(
@@ -198,7 +198,7 @@ def compare(
     if design.sessions:
         counts = [float(count) for count in session_counts]
     level = planning_level(settings, looks.planning if looks else 1.0, len(deciding))
-    least_change = _detectable(spread, counts[0], counts[1], level, pairs)
+    least_change = _detectable_change(spread, counts[0], counts[1], level, pairs)
     of_a, of_b = values_of(a, b)
     verdict = (
         _session_bound_verdict(beyond)
@@ -256,7 +256,7 @@ def _session_bound_verdict(signs: Sequence[int]) -> Verdict:
 # --- What is compared with what -----------------------------------------------------------------------------------
 
 
-def _each_once(side: Side) -> Side:
+def _drop_duplicates(side: Side) -> Side:
     """The side with each launch once, even if several names select it."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     return msgspec.structs.replace(side, launches=launches)
@@ -277,11 +277,11 @@ def _refuse_other_sampling(a: Side, b: Side) -> None:
         classic, other = (a, b) if ways[0] == "classic" else (b, a)
         raise ImbError(
             f"{classic.name!r} was measured classic and {other.name!r} in passes, which differ on the same machine;"
-            f" measure {other.name!r} again: {_measure_classic(classic, other)}; --force compares them anyway"
+            f" measure {other.name!r} again: {_classic_command(classic, other)}; --force compares them anyway"
         )
 
 
-def _measure_classic(classic: Side, other: Side) -> str:
+def _classic_command(classic: Side, other: Side) -> str:
     """The command that measures the rows that both sides have as `classic`, without passes."""
     keys = [{key for launch in side.launches for key in launch.rows} for side in (classic, other)]
     both = keys[0] & keys[1] or keys[1]
@@ -313,7 +313,7 @@ def _arguments_of(launch: Launch) -> list[str]:
     return kept
 
 
-def _other_widths(a: Side, b: Side, keys: Sequence[Key]) -> set[Key]:
+def _rows_of_other_widths(a: Side, b: Side, keys: Sequence[Key]) -> set[Key]:
     """Rows of -alternate variants whose ranks arrived over different widths on the two sides. Variants of one
     launch have the same width."""
 
@@ -341,7 +341,7 @@ def _kinds(a: Side, b: Side, kind: Callable[[Launch], str | None], mixed: str) -
     return (of_a, of_b) if of_a and of_b and of_a != of_b else None
 
 
-def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key], list[Key], list[Key]]:
+def _match_rows(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key], list[Key], list[Key]]:
     of_a, of_b = a.all_keys(), b.all_keys()
     if settings.benchmarks:
         names = {name.lower() for name in settings.benchmarks}
@@ -350,33 +350,33 @@ def _rows_of_both(a: Side, b: Side, settings: CompareSettings) -> tuple[list[Key
         of_b = [key for key in of_b if key.benchmark.lower() in names]
     in_a, in_b = set(of_a), set(of_b)
     common = [key for key in of_a if key in in_b]
-    other = _other_widths(a, b, [key for key in common if key.arrival_width_seconds is None])
+    other = _rows_of_other_widths(a, b, [key for key in common if key.arrival_width_seconds is None])
     in_a, in_b = in_a - other, in_b - other
     common = [key for key in common if key not in other]
     if not common:
         raise ImbError(
-            _other_arrivals(a, b, of_a, of_b)
+            _arrival_reason(a, b, of_a, of_b)
             or f"{a.name} and {b.name} have no row in common{_key_difference(of_a, of_b)}"
         )
     return common, [key for key in of_a if key not in in_b], [key for key in of_b if key not in in_a]
 
 
-def _other_arrivals(a: Side, b: Side, of_a: Sequence[Key], of_b: Sequence[Key]) -> str | None:
+def _arrival_reason(a: Side, b: Side, of_a: Sequence[Key], of_b: Sequence[Key]) -> str | None:
     """Why rows cannot be compared if they differ only in when the ranks arrive, or None if they differ in
     more."""
 
-    def without(keys: Sequence[Key], **changes: None) -> set[Key]:
+    def keys_without(keys: Sequence[Key], **changes: None) -> set[Key]:
         return {msgspec.structs.replace(key, arrival_width_seconds=None, **changes) for key in keys}
 
-    if without(of_a) & without(of_b):
+    if keys_without(of_a) & keys_without(of_b):
         return (
             f"{a.name} and {b.name} have no row of the same arrival width; give it in microseconds (-- -arrival last:50), or compare"
             " variants of one launch"
         )
-    if not without(of_a, start=None) & without(of_b, start=None):
+    if not keys_without(of_a, start=None) & keys_without(of_b, start=None):
         return None
     rules = (
-        f"{side.name}: {', '.join(sorted({key.start_words() for key in without(keys)}))}"
+        f"{side.name}: {', '.join(sorted({key.start_words() for key in keys_without(keys)}))}"
         for side, keys in ((a, of_a), (b, of_b))
     )
     return f"the ranks of these launches begin repetitions by different rules ({'; '.join(rules)}); compare launches of one rule"
@@ -388,7 +388,7 @@ def _key_difference(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
     for key in of_a:
         if other := by_name.get((key.benchmark.lower(), key.bytes)):
             parts = (
-                f"{name.replace('_', ' ')} {_or_unknown(getattr(key, name))} and {_or_unknown(getattr(other, name))}"
+                f"{name.replace('_', ' ')} {_text_or_unknown(getattr(key, name))} and {_text_or_unknown(getattr(other, name))}"
                 for name in key.__struct_fields__
                 if getattr(key, name) != getattr(other, name)
             )
@@ -397,7 +397,7 @@ def _key_difference(of_a: Sequence[Key], of_b: Sequence[Key]) -> str:
     return ": their message sizes differ" if names_a & names_b else ": their benchmarks differ"
 
 
-def _or_unknown(value: object) -> str:
+def _text_or_unknown(value: object) -> str:
     return "unknown" if value is None else str(value)
 
 
@@ -436,7 +436,7 @@ def _effects_of_looks(
     return effects
 
 
-def _detectable(
+def _detectable_change(
     spread: float | None, launches_a: float, launches_b: float, level: float, pairs: bool
 ) -> float | None:
     if spread is None:

@@ -51,26 +51,26 @@ def caveats(
         )
     if same_path := condition_diff.common_path(*conditions, comparison.conditions):
         yield same_path
-    yield from _crowded(a, b)
+    yield from _crowding(a, b)
     for side in (a, b):
         yield from _side_notes(side.letter, side)
-    yield from _repeated(a, b)
-    yield from _unusual(a, b, earlier)
+    yield from _repeats(a, b)
+    yield from _states(a, b, earlier)
     yield from _one_sided_failures(a, b)
     for side, keys in ((a, comparison.only_a), (b, comparison.only_b)):
         if keys:
-            yield f"only {side.letter} has {_some(keys)}; not judged"
+            yield f"only {side.letter} has {_row_names(keys)}; not judged"
     if both.unmeasured:
         yield (
-            f"{_some(both.unmeasured)} without a {comparison.settings.metric.replace('_', ' ')} above 0 on both sides;"
+            f"{_row_names(both.unmeasured)} without a {comparison.settings.metric.replace('_', ' ')} above 0 on both sides;"
             " not judged"
         )
     for metric, others in both.by_other.items():
         yield (
-            f"{_some(others)} judged by {_TIMES[metric]}: {a.letter} or {b.letter} lacks the completion time (t_max)"
+            f"{_row_names(others)} judged by {_TIMES[metric]}: {a.letter} or {b.letter} lacks the completion time (t_max)"
         )
     if fast := sorted((key for key in both.alone if key.bytes), key=_sort_key):
-        yield f"rows below {us(NO_MESSAGE)} {_AS_ROWS}: no operation was timed: {_some(fast)}"
+        yield f"rows below {us(NO_MESSAGE)} {_AS_ROWS}: no operation was timed: {_row_names(fast)}"
     placed = sum(band.rows for band in comparison.bands) + len(both.alone)
     plain = sum(row.quantile is None for row in comparison.rows)
     if placed < plain:
@@ -87,7 +87,7 @@ def caveats(
     yield from _interleaving(a, b, comparison)
 
 
-def _crowded(a: Side, b: Side) -> Iterator[str]:
+def _crowding(a: Side, b: Side) -> Iterator[str]:
     """Yield a note if ranks share cores: their times then show mostly how the MPI waits."""
     worst = {
         side.letter: max(filter(None, (launch.crowded() for launch in side.launches)), default=None)
@@ -114,16 +114,16 @@ def _side_notes(name: str, side: Side) -> Iterator[str]:
         yield f"{name}: {side.copies:,} {have} the same content as others of {name}: each is counted once"
     wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
     if wrong:
-        yield f"{name}: wrong data received in {_some(dict.fromkeys(wrong))}; do not use this side"
+        yield f"{name}: wrong data received in {_row_names(dict.fromkeys(wrong))}; do not use this side"
     ends = Counter(filter(None, map(_end_phrase, side.launches)))
     for how, count in ends.items():
         ended = how if count == 1 else re.sub("^was ", "were ", how)
         yield f"{name}: {count_of(count, 'launch')} {ended}; rows measured until then are included"
     if lacking := _lacking(side):
-        yield f"{name}: missing in some launches: {_some(lacking)}"
+        yield f"{name}: missing in some launches: {_row_names(lacking)}"
 
 
-def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
+def _states(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
     """Yield notes on launches outside the dominant state of their machine. Launches of both sides define that
     state together."""
     outside = launches_outside_dominant_state([*a.launches, *b.launches], earlier)
@@ -136,10 +136,10 @@ def _unusual(a: Side, b: Side, earlier: Sequence[Launch]) -> Iterator[str]:
 def remarks(both: Logs) -> Iterator[str]:
     """Yield facts that explain the bands; they ask the reader for no action."""
     if empty := sorted((key for key in both.alone if key.bytes == 0), key=_sort_key):
-        yield f"0-byte rows {_AS_ROWS}: {_some(empty)}"
+        yield f"0-byte rows {_AS_ROWS}: {_row_names(empty)}"
 
 
-def _repeated(a: Side, b: Side) -> Iterator[str]:
+def _repeats(a: Side, b: Side) -> Iterator[str]:
     """Yield a note on launches that were repeated and whose repeats are judged."""
     counts = [f"{len(side.replaced)} of {side.letter}" for side in (a, b) if side.replaced]
     if counts:
@@ -189,7 +189,7 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
     for name, ours, others in ((a.letter, failed[0], failed[1]), (b.letter, failed[1], failed[0])):
         if alone := [key for key in ours if key not in others]:
             causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
-            yield f"only {name} has failures: {_some(alone)}: {', '.join(causes)}"
+            yield f"only {name} has failures: {_row_names(alone)}: {', '.join(causes)}"
 
 
 def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
@@ -286,6 +286,6 @@ def _sort_key(key: Key) -> tuple[tuple[int, int, str], ...]:
     return natural_key(str(key))
 
 
-def _some(keys: Iterable[Key]) -> str:
+def _row_names(keys: Iterable[Key]) -> str:
     names = list(map(str, keys))
     return f"{count_of(len(names), 'row')} ({abridge(names, SEEN, '; ')})"

@@ -73,7 +73,7 @@ def launches_outside_dominant_state(
     by_launch: dict[str, list[UnusualLaunch]] = {}
     for (_, ranks), entries in levels.items():
         seconds = np.array([probe for _, probe in entries])
-        is_usual, is_away = split(np.log(seconds))
+        is_usual, is_away = split_by_state(np.log(seconds))
         for at in np.flatnonzero(is_away):
             name = entries[int(at)][0]
             if name in judged:
@@ -89,7 +89,7 @@ def launches_outside_dominant_state(
     return [each for launch in distinct for each in by_launch.get(launch.name, [])]
 
 
-def split(logs: Values) -> tuple[Mask, Mask]:
+def split_by_state(logs: Values) -> tuple[Mask, Mask]:
     """Which launches define the dominant state, and which are outside it, from the logarithms of their
     reference probes. All shapes are (launches,). A launch is in neither if it is faster than the dominant
     state, or if there are too few launches."""

@@ -132,8 +132,8 @@ def effects_of(
     groups = [
         figures
         for figures in (
-            _judged(*band_means(both, list(members.values())), sessions),
-            _judged(both.a, both.b, both.rounding, sessions),
+            _judge_figures(*band_means(both, list(members.values())), sessions),
+            _judge_figures(both.a, both.b, both.rounding, sessions),
         )
         if figures.a.shape[1]
     ]
@@ -152,7 +152,7 @@ def effects_of(
     return effects[len(members) :], effects[: len(members)]
 
 
-def _judged(
+def _judge_figures(
     a: Values, b: Values, rounding: Values, sessions: tuple[Sequence[int], Sequence[int]] | None
 ) -> JudgedFigures:
     counts = [np.isfinite(values).sum(axis=0) for values in (a, b)]
@@ -197,7 +197,7 @@ def _effects(
     )
     fewest = np.minimum(at_look.count_a, at_look.count_b)
     return [
-        _decided(
+        _decide(
             Effect(
                 speed=speed,
                 low=low,
@@ -216,8 +216,8 @@ def _effects(
         )
         for speed, low, high, p, q, spread, count_a, count_b, few, count, from_, to in zip(
             np.exp(np.clip(at_look.difference, -LARGEST_LOG, LARGEST_LOG)).tolist(),
-            _below(at_look.low),
-            _above(at_look.high),
+            _lower_ends(at_look.low),
+            _upper_ends(at_look.high),
             finite_or_none(at_look.p),
             finite_or_none(np.minimum(family.q / (share or 1.0), 1.0)),
             finite_or_none(at_look.spread),
@@ -225,8 +225,8 @@ def _effects(
             figures.launches_b.tolist(),
             fewest.tolist(),
             finite_or_none(np.maximum(needed, FEWEST)),
-            _below(at_look.difference - family.critical),
-            _above(at_look.difference + family.critical),
+            _lower_ends(at_look.difference - family.critical),
+            _upper_ends(at_look.difference + family.critical),
             strict=True,
         )
     ]
@@ -240,16 +240,16 @@ def planning_level(settings: CompareSettings, share: float, many: int) -> float:
     return settings.false_discovery / 2 * share / max(many, 1)
 
 
-def _decided(effect: Effect, settings: CompareSettings, launches: int) -> Effect:
+def _decide(effect: Effect, settings: CompareSettings, launches: int) -> Effect:
     """The effect with its verdict, and the interval that decided it."""
-    return _shown(
+    return _select_interval(
         effect, verdict_of(effect.low, effect.high, effect.simultaneous, settings, launches), settings
     )
 
 
 def undecided_effect(effect: Effect, settings: CompareSettings) -> Effect:
     """The same effect without a verdict, for a comparison that permits none."""
-    return _shown(effect, "inconclusive", settings)
+    return _select_interval(effect, "inconclusive", settings)
 
 
 def session_bound_effect(effect: Effect, sign: int) -> Effect:
@@ -261,7 +261,7 @@ def session_bound_effect(effect: Effect, sign: int) -> Effect:
     return msgspec.structs.replace(effect, verdict=verdict, interval=None, confidence=None, adjusted=False)
 
 
-def _shown(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effect:
+def _select_interval(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effect:
     """The effect with this verdict, and the interval that is shown with it. If the simultaneous interval is
     unknown, the interval of this effect alone is shown."""
     alone = verdict in ("same", "differs") or effect.simultaneous in (None, _UNKNOWN)
@@ -281,25 +281,25 @@ def combine_looks(before: Sequence[Effect], now: Sequence[Effect], settings: Com
     for all looks together: intervals are intersected, and the smallest p-values count. If an intersection is
     empty, the last look gives the effect, and it is undecided; for a steady difference, the probability of
     this is at most 1 - confidence."""
-    return [_latched(earlier, later, settings) for earlier, later in zip(before, now, strict=True)]
+    return [_keep_verdict(earlier, later, settings) for earlier, later in zip(before, now, strict=True)]
 
 
-def _latched(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
+def _keep_verdict(before: Effect, now: Effect, settings: CompareSettings) -> Effect:
     if before.low is None or before.high is None or before.p is None or before.q is None:
         return now
     if now.low is None or now.high is None or now.p is None or now.q is None:
         return now
     low, high = max(before.low, now.low), min(before.high, now.high)
-    wide = _both(before.simultaneous, now.simultaneous)
+    wide = _intersection(before.simultaneous, now.simultaneous)
     if low > high or wide is None:
         return undecided_effect(now, settings)
     both = msgspec.structs.replace(
         now, low=low, high=high, simultaneous=wide, p=min(before.p, now.p), q=min(before.q, now.q)
     )
-    return _decided(both, settings, min(now.launches_a, now.launches_b))
+    return _decide(both, settings, min(now.launches_a, now.launches_b))
 
 
-def _both(
+def _intersection(
     first: tuple[float | None, float | None] | None, other: tuple[float | None, float | None] | None
 ) -> tuple[float | None, float | None] | None:
     """The intersection of two intervals, or None if it is empty or both intervals are unknown."""
@@ -334,14 +334,14 @@ def overall_verdict(
     if any(speed < 1 for speed in small):
         return "differs"
     deciding = bands or rows
-    if any(maybe_slower(effect, relevant) for effect in deciding) or (states and states.maybe_slower):
+    if any(may_be_slower(effect, relevant) for effect in deciding) or (states and states.may_be_slower):
         return "inconclusive"
     if "faster" in verdicts or small:
         return "faster" if "faster" in verdicts else "differs"
     return "same" if all(effect.verdict == "same" for effect in deciding) else "not slower"
 
 
-def maybe_slower(effect: Effect, relevant: float) -> bool:
+def may_be_slower(effect: Effect, relevant: float) -> bool:
     """Whether the effect does not exclude a slowdown that matters."""
     few = min(effect.launches_a, effect.launches_b) < FEWEST
     return few or effect.low is None or effect.low < 1 / (1 + relevant)
@@ -370,12 +370,12 @@ def verdict_of(
     return "same" if within else "inconclusive"
 
 
-def _below(logs: Values) -> list[float | None]:
+def _lower_ends(logs: Values) -> list[float | None]:
     """Lower ends of intervals as speedups, or None if there is none."""
     return finite_or_none(np.exp(np.clip(logs, -LARGEST_LOG, None)))
 
 
-def _above(logs: Values) -> list[float | None]:
+def _upper_ends(logs: Values) -> list[float | None]:
     """Upper ends of intervals as speedups, or None if there is none."""
     with np.errstate(over="ignore"):
         return finite_or_none(np.exp(np.clip(logs, None, LARGEST_LOG)))

@@ -139,16 +139,16 @@ def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str,
     by_other: dict[str, list[Key]] = {}
     for column, key in enumerate(keys):
 
-        def in_all(name: str, column: int = column) -> bool:
+        def all_have(name: str, column: int = column) -> bool:
             return all(
                 bool((present[name][side][:, column] == any_time[side][:, column]).all()) for side in (0, 1)
             )
 
-        def in_both(name: str, column: int = column) -> bool:
+        def both_have(name: str, column: int = column) -> bool:
             return all(bool(present[name][side][:, column].any()) for side in (0, 1))
 
-        usable = [name for name in TIMES if in_both(name)]
-        chosen = next(filter(in_all, usable), usable[0] if usable else None)
+        usable = [name for name in TIMES if both_have(name)]
+        chosen = next(filter(all_have, usable), usable[0] if usable else None)
         if chosen is None:
             continue
         for side in (0, 1):

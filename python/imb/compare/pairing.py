@@ -143,7 +143,7 @@ def share_launches(a: Side, b: Side) -> bool:
 def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
     """How to judge these sides. `assume_one_session`: the user states that all launches belong to one
     session."""
-    if paired := _paired(a, b):
+    if paired := _design_of_pairs(a, b):
         return paired
     if assume_one_session:
         days = sorted({date[:10] for side in (a, b) for launch in side.launches if (date := date_of(launch))})
@@ -216,7 +216,7 @@ def _numbers(side: Side) -> list[int]:
     return [order[session or ""] for session in counted_sessions(side)]
 
 
-def _paired(a: Side, b: Side) -> Design | None:
+def _design_of_pairs(a: Side, b: Side) -> Design | None:
     """The design with the pairs of both sides, in the order of A, or None if there are too few pairs."""
     places = (_launches(a), _launches(b)) if share_launches(a, b) else (_places(a), _places(b))
     common = [place for place in places[0] if place in places[1]]
@@ -226,7 +226,7 @@ def _paired(a: Side, b: Side) -> Design | None:
         msgspec.structs.replace(a, launches=[places[0][place] for place in common]),
         msgspec.structs.replace(b, launches=[places[1][place] for place in common]),
         "pair",
-        notes=tuple(_lost(a, b, places, common)),
+        notes=tuple(_lost_pairs(a, b, places, common)),
     )
 
 
@@ -252,7 +252,7 @@ def _places(side: Side) -> dict[LaunchPlace, Launch]:
     return {place: launches[0] for place, launches in by_place.items() if len(launches) == 1}
 
 
-def _lost(
+def _lost_pairs(
     a: Side,
     b: Side,
     places: tuple[dict[LaunchPlace, Launch], dict[LaunchPlace, Launch]],

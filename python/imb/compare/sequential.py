@@ -60,9 +60,9 @@ def plan_looks(a: Side, b: Side) -> tuple[Side, Side, Looks | None, list[str]]:
     if not any(design_of(launch.facts) for launch in chain(a.launches, b.launches)):
         return a, b, None, []
     notes: list[str] = []
-    rounds = _rounds_of_both(a, b)
+    rounds = _common_rounds(a, b)
     if rounds:
-        seen_a, seen_b = (_only(side, rounds) for side in (a, b))
+        seen_a, seen_b = (_select_rounds(side, rounds) for side in (a, b))
         left = len(a.launches) + len(b.launches) - len(seen_a.launches) - len(seen_b.launches)
         if left:
             notes.append(f"{count_of(left, 'launch')} of incomplete rounds; not judged")
@@ -102,7 +102,7 @@ def _place(launch: Launch) -> tuple[object, int, object] | None:
     return session, turn, launch.experiment()
 
 
-def _rounds_of_both(a: Side, b: Side) -> set[tuple[object, int, object]]:
+def _common_rounds(a: Side, b: Side) -> set[tuple[object, int, object]]:
     """Places that both sides have, up to the last round that is complete in all cells."""
     places = [{place for launch in side.launches if (place := _place(launch))} for side in (a, b)]
     common = places[0] & places[1]
@@ -113,10 +113,10 @@ def _rounds_of_both(a: Side, b: Side) -> set[tuple[object, int, object]]:
     return {place for place in common if place[1] <= complete[place[0]]}
 
 
-def _only(side: Side, rounds: Iterable[tuple[object, int, object]]) -> Side:
+def _select_rounds(side: Side, rounds: Iterable[tuple[object, int, object]]) -> Side:
     places = set(rounds)
 
-    def selected(launches: Sequence[Launch]) -> list[Launch]:
+    def select(launches: Sequence[Launch]) -> list[Launch]:
         return [launch for launch in launches if (place := _place(launch)) is None or place in places]
 
-    return msgspec.structs.replace(side, launches=selected(side.launches), replaced=selected(side.replaced))
+    return msgspec.structs.replace(side, launches=select(side.launches), replaced=select(side.replaced))

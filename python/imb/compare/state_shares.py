@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from imb.compare.dominant_state import LEAST_RATIO, Ranks, ranks_of, references_of, split
+from imb.compare.dominant_state import LEAST_RATIO, Ranks, ranks_of, references_of, split_by_state
 from imb.compare.log_speeds import levels_of_launches
 from imb.model.observations import Launch, Side
 from imb.model.repeats import is_repeat
@@ -47,7 +47,7 @@ class StateShares(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def maybe_slower(self) -> bool:
+    def may_be_slower(self) -> bool:
         """Whether B may be in the slow state more often."""
         less = self.fast_b * self.launches_a < self.fast_a * self.launches_b
         return self.verdict == "inconclusive" and less
@@ -91,11 +91,11 @@ def _split_by_probes(a: Side, b: Side) -> tuple[list[bool], list[bool]] | None:
     for number, side in enumerate((a, b)):
         for launch in planned_launches(side):
             for ranks, reference in references_of(launch).items():
-                by_ranks.setdefault(ranks, []).append((number, reference, _mostly_fastest(launch, ranks)))
+                by_ranks.setdefault(ranks, []).append((number, reference, _is_mostly_fastest(launch, ranks)))
     most = max(by_ranks.values(), key=len, default=[])
     if not most:
         return None
-    _, apart = split(np.log([reference for _, reference, _ in most]))
+    _, apart = split_by_state(np.log([reference for _, reference, _ in most]))
     fast = [mostly and not slow for (_, _, mostly), slow in zip(most, apart, strict=True)]
     sides = [side for side, _, _ in most]
     return _flags_of_side(fast, sides, 0), _flags_of_side(fast, sides, 1)
@@ -111,7 +111,7 @@ def _flags_of_side(fast: Sequence[bool], sides: Sequence[int], side: int) -> lis
     return [value for value, its_side in zip(fast, sides, strict=True) if its_side == side]
 
 
-def _mostly_fastest(launch: Launch, ranks: Ranks) -> bool:
+def _is_mostly_fastest(launch: Launch, ranks: Ranks) -> bool:
     """Whether at least half of the samples on these ranks saw the fastest state of the launch."""
     samples = [
         (row.passes.states[0].samples, sum(state.samples for state in row.passes.states))

@@ -142,7 +142,7 @@ def parts_of(
     """The variance components of a sample set. `earlier` launches help to define the dominant state."""
     launches = list({launch.name: launch for launch in side.launches}.values())
     away = launches_outside_dominant_state(launches, earlier)
-    left_out = _left_out(launches, away)
+    left_out = _incomparable_launches(launches, away)
     in_passes = any(row.passes for launch in launches for row in launch.rows.values())
     keys = side.all_keys()
     figures = _figures(keys, launches, left_out)
@@ -166,7 +166,9 @@ def parts_of(
     )
 
 
-def _left_out(launches: Sequence[Launch], away: Sequence[UnusualLaunch]) -> set[tuple[str, Ranks]]:
+def _incomparable_launches(
+    launches: Sequence[Launch], away: Sequence[UnusualLaunch]
+) -> set[tuple[str, Ranks]]:
     """Launches that are not compared with the others, with their ranks: those outside the dominant state, if
     other launches reached it."""
     left_out = {(each.launch, each.ranks) for each in away}

@@ -23,7 +23,7 @@ FEWEST_LAUNCHES = (
 _DRAWS = 20000
 
 
-def beside_neighbors(times: Values, groups: Groups) -> Values:
+def divide_by_neighbors(times: Values, groups: Groups) -> Values:
     """Each sample's time divided by the median of its neighbors: the `AROUND` samples of the same row before
     it and after it. 1 if the row has one sample. States of the machine last longer than that, so differences
     between them hardly count."""
@@ -38,7 +38,7 @@ def beside_neighbors(times: Values, groups: Groups) -> Values:
     return ratios
 
 
-def ranks_within(values: Values, groups: Groups) -> Values:
+def rank_within_rows(values: Values, groups: Groups) -> Values:
     """Ranks from -0.5 to 0.5 among the values of the same row; equal values share their mean rank. 0 if the
     row has one value."""
     ranks = np.zeros(len(values))
@@ -52,7 +52,7 @@ def ranks_within(values: Values, groups: Groups) -> Values:
 def test_within_launch(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
     """The p-value over the samples of a launch, in the order of time, or None if there are too few samples.
     All arrays have shape (samples,). `amounts`: of the disturbance; `seconds`: duration of the sample;
-    `slowness`: `ranks_within` of `beside_neighbors`; `groups`: number of the sample's row.
+    `slowness`: `rank_within_rows` of `divide_by_neighbors`; `groups`: number of the sample's row.
 
     A slow sample lasts longer, so more happens in it by chance. So each amount counts minus the amount
     expected from the mean rate of the row and the duration of the sample. The product with slowness is 0 in
@@ -65,7 +65,7 @@ def test_within_launch(amounts: Values, seconds: Values, slowness: Values, group
         at = groups == group
         total = seconds[at].sum()
         expected[at] = amounts[at].sum() / total * seconds[at] if total > 0 else 0.0
-    return _above_zero((amounts - expected) * slowness)
+    return _test_above_zero((amounts - expected) * slowness)
 
 
 def trimmed_share(lost: Values, seconds: Values) -> float:
@@ -81,7 +81,7 @@ def trimmed_share(lost: Values, seconds: Values) -> float:
     return float(lost[kept].sum() / total) if len(kept) >= 5 and total > 0 else 0.0
 
 
-def _above_zero(values: Values) -> float | None:
+def _test_above_zero(values: Values) -> float | None:
     """One-sided p-value of Student's test that the mean is above 0, on sums over blocks of time, because
     neighboring values depend on each other. None if there are too few values."""
     count = min(BLOCKS, len(values) // 3)

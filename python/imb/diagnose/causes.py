@@ -100,14 +100,14 @@ def disturbances(case: Case) -> Iterator[Finding]:
         inside = [
             candidate
             for of_launch in series
-            if (candidate := _summarize_within(cause, of_launch)) is not None
+            if (candidate := _summarize_samples(cause, of_launch)) is not None
             and (
                 candidate.waited >= case.thresholds.cause
                 or (candidate.p <= OF_SAMPLES / tests and candidate.lost >= case.thresholds.cause)
             )
         ]
         over = [
-            _summarize_between(
+            _summarize_launches(
                 cause, [launch for launch in case.side.launches if launch.experiment() == kind]
             )
             for kind in kinds
@@ -180,13 +180,13 @@ def misplaced_ranks(launch: Launch) -> list[str]:
     ]
 
 
-def _summarize_within(cause: Cause, series: SampleSeries) -> SampleAssociation | None:
+def _summarize_samples(cause: Cause, series: SampleSeries) -> SampleAssociation | None:
     counter = next((name for name in cause.counters if name in series.amounts), None)
     if counter is None:
         return None
     amounts = series.amounts[counter]
-    times = association.beside_neighbors(series.times, series.groups)
-    slowness = association.ranks_within(times, series.groups)
+    times = association.divide_by_neighbors(series.times, series.groups)
+    slowness = association.rank_within_rows(times, series.groups)
     p = association.test_within_launch(amounts, series.seconds, slowness, series.groups)
     waited = 0.0
     if counter == "run_delay_seconds":
@@ -219,7 +219,7 @@ def _summarize_within(cause: Cause, series: SampleSeries) -> SampleAssociation |
     )
 
 
-def _summarize_between(cause: Cause, launches: Sequence[Launch]) -> LaunchAssociation | None:
+def _summarize_launches(cause: Cause, launches: Sequence[Launch]) -> LaunchAssociation | None:
     common = [key for key in launches[0].rows if all(key in launch.rows for launch in launches)]
     evidence = [counters for launch in launches for key in common if (counters := launch.rows[key].evidence)]
     counter = _first(cause, evidence)

@@ -87,7 +87,7 @@ def separate_ranks(case: Case) -> Iterator[Finding]:
     by_source: dict[str, list[Launch]] = {}  # by file or run
     for launch in case.side.launches:
         processes = {key.processes for key in (*launch.rows, *launch.failures)}
-        if processes == {1} and _invalid(launch):
+        if processes == {1} and _invalid_benchmarks(launch):
             by_source.setdefault(launch.name.rpartition("#")[0] or launch.name, []).append(launch)
     for name, launches in by_source.items():
         requested = max(map(_requested_ranks, launches))
@@ -95,7 +95,9 @@ def separate_ranks(case: Case) -> Iterator[Finding]:
         certain = many > 1 or requested > 1
         if not certain and any(launch.rows for launch in launches):
             continue  # collectives of one process have their rows
-        benchmarks = ", ".join(dict.fromkeys(name for launch in launches for name in _invalid(launch)))
+        benchmarks = ", ".join(
+            dict.fromkeys(name for launch in launches for name in _invalid_benchmarks(launch))
+        )
         count = f"{count_of(many, 'launch')} of 1 process" + (" each" if many > 1 else "")
         if requested > 1:
             count += f" instead of {requested} processes"
@@ -113,7 +115,7 @@ def separate_ranks(case: Case) -> Iterator[Finding]:
         )
 
 
-def _invalid(launch: Launch) -> list[str]:
+def _invalid_benchmarks(launch: Launch) -> list[str]:
     """Benchmarks that one process cannot run."""
     return [key.benchmark for key, failure in launch.failures.items() if failure.cause == "invalid_processes"]
 

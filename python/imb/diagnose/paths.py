@@ -32,7 +32,7 @@ def used_paths(case: Case) -> Iterator[Finding]:
         for launch, way in ways:
             by_name.setdefault(way.name, []).append((launch, way))
         if len(by_name) > 1:
-            yield _several(placement, by_name)
+            yield _finding_of_several(placement, by_name)
         for same in by_name.values():
             launch, way = same[0]
             problem = (
@@ -132,7 +132,7 @@ def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launc
     )
 
 
-def _several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Finding:
+def _finding_of_several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Finding:
     counts = {name: len(same) for name, same in by_name.items()}
     return Finding(
         level="warning",

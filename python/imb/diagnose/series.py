@@ -52,11 +52,11 @@ def series_of(launch: Launch) -> SampleSeries | None:
             continue
         groups.append(places.setdefault(key, len(places)))
         times.append(time)
-        seconds.append((sample.repetitions or 1) * timed_ways(key.benchmark) * time + _pure(sample))
+        seconds.append((sample.repetitions or 1) * timed_ways(key.benchmark) * time + _pure_seconds(sample))
         evidence.append(sample.evidence)
     if not times:
         return None
-    counts = {name: [_counted(each, name) for each in evidence] for name in COUNTERS}
+    counts = {name: [_amounts(each, name) for each in evidence] for name in COUNTERS}
     counts = {
         name: triples for name, triples in counts.items() if any(amount > 0 for amount, _, _ in triples)
     }
@@ -78,10 +78,10 @@ def series_of(launch: Launch) -> SampleSeries | None:
 
 def amount_of(evidence: Evidence, counter: str) -> float:
     """The amount of a counter over all ranks; for `moved_ranks`, the number of ranks that moved."""
-    return _counted(evidence, counter)[0]
+    return _amounts(evidence, counter)[0]
 
 
-def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
+def _amounts(evidence: Evidence, counter: str) -> tuple[float, float, int]:
     """The amount over all ranks, the amount on the worst rank, and that rank (-1 if no rank has any)."""
     value: Counter | list[int] | None = getattr(evidence, counter)
     if not value:
@@ -91,7 +91,7 @@ def _counted(evidence: Evidence, counter: str) -> tuple[float, float, int]:
     return float(len(value)), 1.0, value[0]
 
 
-def _pure(sample: Sample | Result) -> float:
+def _pure_seconds(sample: Sample | Result) -> float:
     """Seconds of the transfer without computation, which an overlap sample measures first; 0 for other
     samples."""
     loaded = sample.time_overlapped_seconds is not None

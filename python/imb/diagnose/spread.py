@@ -28,7 +28,9 @@ def rank_spread(case: Case) -> Iterator[Finding]:
             continue
         at = int(over[np.argmax(ratios[over])])
         rooted = _is_rooted(curve)
-        slowest = _most_often(row.slowest_rank for rows in curve.rows if (row := rows[at]) is not None)
+        slowest = _most_frequent_rank(
+            row.slowest_rank for rows in curve.rows if (row := rows[at]) is not None
+        )
         lengths = [curve.keys[i].bytes for i in over]
         yield Finding(
             level="information" if rooted else "warning",
@@ -166,7 +168,7 @@ def _is_rooted(curve: Curve) -> bool:
     return collective_models.family(curve.key.benchmark) in ("bcast", "scatter", "gather", "reduce")
 
 
-def _most_often(ranks: Iterator[int | None]) -> int | None:
+def _most_frequent_rank(ranks: Iterator[int | None]) -> int | None:
     times = Counter(rank for rank in ranks if rank is not None)
     return times.most_common(1)[0][0] if times else None
 

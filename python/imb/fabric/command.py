@@ -252,7 +252,7 @@ def command(
         FabricExperiment,
         judge_command_on_interrupt,
         planned_launches,
-        refuse_own,
+        refuse_reserved_arguments,
         standard_of,
     )
     from imb.mpi.allocation import hosts_offered
@@ -282,9 +282,11 @@ def command(
     if names:
         raise typer.Exit(_judge(store, names, settings))
     against = standard_of(store, settings, [])  # before any launch, so that errors in files come first
-    refuse_own(arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None)
+    refuse_reserved_arguments(
+        arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None
+    )
     sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
-    bare = intent_of(None, _expanded(hosts), ppn, None, cpus, env, launcher)
+    bare = intent_of(None, _expand_hosts(hosts), ppn, None, cpus, env, launcher)
     kind: planning.Endpoint = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
     if ppn and kind == "host":
         raise ImbError("--ppn needs endpoints smaller than hosts; add --endpoint socket, numa or core")
@@ -303,7 +305,7 @@ def command(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         budget=budget,
         labels=label or [],
-        one_stage=bool(rounds) or _own_rounds(arguments),
+        one_stage=bool(rounds) or _choose_pairs(arguments),
     )
     if dry_run:
         say(*planned_launches(settings, intent.ranks))
@@ -331,12 +333,12 @@ def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int
     return conclude(judged, topology, against, settings)
 
 
-def _expanded(hosts: str | None) -> str | None:
+def _expand_hosts(hosts: str | None) -> str | None:
     """The hosts with ranges expanded to names, which launchers need."""
     return ",".join(expand_hosts(hosts)) if hosts else hosts
 
 
-def _own_rounds(arguments: Sequence[str]) -> bool:
+def _choose_pairs(arguments: Sequence[str]) -> bool:
     """Whether IMB arguments choose the pairs. A launch with other pairs would have a different load, so there
     is only one stage."""
     return any(

@@ -105,7 +105,7 @@ def judge_launches(
     launches: Sequence[PairLaunch], sources: Sources, against: Against, notes: Sequence[str]
 ) -> tuple[SweepReport, Topology | None]:
     """The verdict on all these launches, and the topology or None. Raises ImbError."""
-    from imb.fabric.judging.components import FEWEST, hardly_measured
+    from imb.fabric.judging.components import FEWEST, hardly_measured_endpoints
     from imb.fabric.judging.earlier_sweeps import divide_by_past as over_past
     from imb.fabric.judging.inference import judge_sweeps
     from imb.fabric.judging.launch_levels import level_launches
@@ -149,9 +149,9 @@ def judge_launches(
         if sweeps
         else Verdict("inconclusive", notes=("no pair was measured",))
     )
-    few_measured = dict.fromkeys(name for sweep in measured for name in hardly_measured(sweep))
+    few_measured = dict.fromkeys(name for sweep in measured for name in hardly_measured_endpoints(sweep))
     few_in_past = dict.fromkeys(
-        name for sweep in sweeps for name in hardly_measured(sweep) if name not in few_measured
+        name for sweep in sweeps for name in hardly_measured_endpoints(sweep) if name not in few_measured
     )
     for names, clause in (
         (few_measured, "were measured"),

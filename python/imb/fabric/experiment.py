@@ -101,7 +101,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
 
         if not self.sources:
             raise nothing_measured_error(self.unreachable, self._all_notes())
-        judged, topology = self.judged()
+        judged, topology = self.judge_measured()
         judged = judged._replace(notes=[*self._all_notes(), *judged.notes])
         judged = evaluation.add_missing(judged, self.settings.sizes)
         if self.settings.quick:
@@ -116,7 +116,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
             settings = msgspec.structs.replace(settings, page=str(self._page))
         return conclude(*result, self.against, settings, drain=self._drain)
 
-    def judged(self) -> tuple[SweepReport, Topology | None]:
+    def judge_measured(self) -> tuple[SweepReport, Topology | None]:
         """The verdict on all that was measured, and the topology or None. Raises ImbError."""
         from imb.fabric import evaluation
 
@@ -127,7 +127,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
             self._judged = len(self.sources), verdict
         return self._judged[1]
 
-    def recorded(self) -> list[str]:
+    def recorded_runs(self) -> list[str]:
         """Names of all runs that have records by now, including a launch that was interrupted."""
         over = session.finished_launches(self._archive, self._plan)
         runs = [ended.run for ended in over.values()]
@@ -138,7 +138,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return [run.name for run in stored if "records.jsonl" in run.manifest.files]
 
     def _verdict(self) -> Verdict:
-        return self.judged()[0].verdict
+        return self.judge_measured()[0].verdict
 
     # --- Stages ---
 
@@ -169,8 +169,8 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
                 if settings.ended is not None:
                     ended = settings.ended
                     break
-                more = self._more(stage)
-                if ended := self._too_long(stage, more, passes):
+                more = self._work_text(stage)
+                if ended := self._time_problem(stage, more, passes):
                     break
                 so_far = count_of(passes, "pass") if again else count_of(rounds, "round")
                 word = "suspected" if stage.why == "confirm" else "undecided"
@@ -200,11 +200,11 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         options = ["-seed", str(seed), "-passes", str(stage.passes)]
         file = None if stage.rounds is None else planning.rounds_file(self._archive, self._plan, number)
         for index, benchmark_size in enumerate(stage.sizes):
-            item = self._planned(number, benchmark_size)
+            item = self._planned_launch(number, benchmark_size)
             if item is None:
-                share = self._left() / (len(stage.sizes) - index)
+                share = self._remaining_seconds() / (len(stage.sizes) - index)
                 if (share < _LEAST and self.sources) or self._was_left_out(number, benchmark_size):
-                    self.notes.append(f"--budget is used up; {_listed([benchmark_size])} not measured")
+                    self.notes.append(f"--budget is used up; {_size_names([benchmark_size])} not measured")
                     continue
                 if file and stage.rounds is not None:
                     planning.write_rounds(self._archive, file, stage.rounds)
@@ -224,11 +224,11 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
                     f"launch {item.number} was planned by another version of imb, or for other files; no launch was planned after it"
                 )
                 return False
-            if not self._read_planned(item, benchmark_size, stage.passes * self._rounds(stage)):
+            if not self._read_stage_launch(item, benchmark_size, stage.passes * self._rounds(stage)):
                 return False
         return len(self.sources) > sources
 
-    def _planned(self, number: int, benchmark_size: Size) -> Item | None:
+    def _planned_launch(self, number: int, benchmark_size: Size) -> Item | None:
         """The launch of a stage, or None if the plan lacks it."""
         place = self._place(number, benchmark_size)
         return next((item for item in self._plan.items if (item.turn, item.cell) == place), None)
@@ -243,7 +243,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
     def _place(self, number: int, benchmark_size: Size) -> tuple[int, int]:
         return number, self.settings.sizes.index(benchmark_size)
 
-    def _read_planned(self, item: Item, benchmark_size: Size, work: int) -> bool:
+    def _read_stage_launch(self, item: Item, benchmark_size: Size, work: int) -> bool:
         """Read the records of a launch of a stage. Returns whether the launch is over. `work`: its rounds
         times its passes."""
         if (ended := self._over.get(item.number)) is None:
@@ -296,22 +296,24 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
 
         return whole_sweep(self._plan.variants[0].intent.ranks) if stage.rounds is None else len(stage.rounds)
 
-    def _more(self, stage: Stage) -> str:
+    def _work_text(self, stage: Stage) -> str:
         """What a stage would measure, as text for a message."""
         rounds = count_of(self._rounds(stage), "round")
         if stage.why == "confirm":
-            return f"{count_of(stage.passes, 'pass')} of {rounds} to confirm {_suspected(self._verdict())}"
+            return (
+                f"{count_of(stage.passes, 'pass')} of {rounds} to confirm {_suspect_names(self._verdict())}"
+            )
         amount = rounds if stage.why == "wider" else count_of(stage.passes, "pass")
-        return f"{amount} more of {_listed(stage.sizes)}"
+        return f"{amount} more of {_size_names(stage.sizes)}"
 
-    def _too_long(self, stage: Stage, more: str, passes: int) -> str:
+    def _time_problem(self, stage: Stage, more: str, passes: int) -> str:
         """Why there is no time for a stage after `passes` passes, or an empty text. A quick search gets no
         advice on passes here; its last note has it."""
         settings, work = self.settings, self._rounds(stage) * stage.passes
         needed = sum(
             max(_LEAST, self._round_seconds.get(benchmark_size, 0) * work) for benchmark_size in stage.sizes
         )
-        left = self._left() if settings.budget is not None else _FURTHER - self._spent()
+        left = self._remaining_seconds() if settings.budget is not None else _FURTHER - self._spent_seconds()
         if needed <= left:
             return ""
         advice = (
@@ -319,13 +321,13 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         )
         return f"no time for {more}: some {needed:.0f} s, {max(left, 0):.0f} s left; give --budget{advice}"
 
-    def _spent(self) -> float:
+    def _spent_seconds(self) -> float:
         """Seconds since the sweep began, without the time between processes that executed it."""
         return time.monotonic() - self._began
 
-    def _left(self) -> float:
+    def _remaining_seconds(self) -> float:
         """Remaining seconds of the budget."""
-        return float("inf") if self.settings.budget is None else self.settings.budget - self._spent()
+        return float("inf") if self.settings.budget is None else self.settings.budget - self._spent_seconds()
 
     def _pair_timeout(self, share: float) -> list[str]:
         """With --budget, the option that leaves out an endpoint that does not answer in time for the others
@@ -381,14 +383,14 @@ def standard_of(store: Archive, settings: SweepSettings, sources: Sources) -> Ag
     return against
 
 
-def _suspected(verdict: Verdict) -> str:
+def _suspect_names(verdict: Verdict) -> str:
     names = [suspect.name for suspect in verdict.suspects]
     if verdict.screened and not names:
         return f"{count_of(len(verdict.screened), 'pair')} that may be slow"
     return list_first(names) or "all endpoints"
 
 
-def _listed(sizes: Sequence[Size]) -> str:
+def _size_names(sizes: Sequence[Size]) -> str:
     return ", ".join(f"{name} {size(length)}" for name, length in sizes)
 
 
@@ -399,12 +401,12 @@ def judge_command_on_interrupt(fabric: FabricExperiment) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, ImbError) as error:
         interrupted = isinstance(error, KeyboardInterrupt) or error.status == Status.INTERRUPTED
-        if interrupted and (names := fabric.recorded()):
+        if interrupted and (names := fabric.recorded_runs()):
             say(f"imb: judge what was measured: imb fabric {' '.join(names)}", err=True)
         raise
 
 
-def refuse_own(
+def refuse_reserved_arguments(
     arguments: Sequence[str], benchmarks: Sequence[str], *, quick: bool, rounds: bool, budget: bool
 ) -> None:
     """Raises ImbError for IMB arguments that `imb fabric` sets itself, for arguments that measure nothing,

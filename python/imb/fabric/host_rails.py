@@ -21,7 +21,7 @@ def rails_here() -> list[Interface]:
     return [interface for interface in interfaces if interface.rdma] or interfaces
 
 
-def cpus_near(rails: Sequence[Interface], system: Path = Path("/sys")) -> tuple[int, ...]:
+def cpus_of_rails(rails: Sequence[Interface], system: Path = Path("/sys")) -> tuple[int, ...]:
     """For each rail, a CPU of its NUMA node, without repetition as long as there are enough. Empty if a node
     is unknown."""
     allowed = allowed_cpus() or set(range(os.cpu_count() or 1))

@@ -67,7 +67,7 @@ def command(
     """
 
     from imb.experiments.session_loop import carry_out
-    from imb.fabric.host_rails import cpus_near, rails_here
+    from imb.fabric.host_rails import cpus_of_rails, rails_here
     from imb.fabric.rails_experiment import LENGTH, RailsExperiment, RailsSettings
     from imb.mpi.allocation import Allocation
     from imb.runner import passes, session
@@ -76,7 +76,7 @@ def command(
     if not rails and pairs is None:
         raise ImbError("this host has no interface that is up and has an address; give --pairs")
     pair_count = pairs or len(rails)
-    near = cpus_near(rails)
+    near = cpus_of_rails(rails)
     cpus = ",".join(str(near[pair % len(near)]) for pair in range(pair_count)) if near else None
     intent = intent_of(2 * pair_count, hosts, pair_count, None, cpus, env, launcher)
     host_count = len(intent.hosts) or Allocation.of().nodes or 1

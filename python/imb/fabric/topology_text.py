@@ -49,7 +49,7 @@ def _tree(lines: Sequence[str]) -> Network:
     below: dict[str, list[str]] = {}
     where: dict[str, int] = {}
     slurm = any(map(_SLURM.match, lines))
-    for number, line in _joined(lines):
+    for number, line in _join_lines(lines):
         words = line.partition("#")[0].strip()
         if not words:
             continue
@@ -62,7 +62,7 @@ def _tree(lines: Sequence[str]) -> Network:
             below.setdefault(switch, []).extend(members)
         if len(below) > MOST_SWITCHES or sum(map(len, below.values())) > MOST_LINKS:
             raise ImbError(f"{number}: more switches or links than are supported")
-    if looped := _below_itself(below):
+    if looped := _switch_in_loop(below):
         raise ImbError(f"{where[looped]}: switch {one_line(looped)} is below itself")
     attached: dict[str, str] = {}
     rails: dict[str, int] = {}
@@ -78,7 +78,7 @@ def _tree(lines: Sequence[str]) -> Network:
     return Network(attached, links, rails)
 
 
-def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+def _join_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     r"""Yield lines with their numbers. A line that ends with \ continues on the next one."""
     start, joined = 1, ""
     for number, line in enumerate(lines, 1):
@@ -116,7 +116,7 @@ def _slurm(words: str) -> tuple[list[str], list[str]]:
     return expand_hosts(name), members
 
 
-def _below_itself(below: Mapping[str, Sequence[str]]) -> str | None:
+def _switch_in_loop(below: Mapping[str, Sequence[str]]) -> str | None:
     """A switch that is part of a loop, or None if there is no loop."""
     waiting = {switch: {member for member in members if member in below} for switch, members in below.items()}
     above: dict[str, list[str]] = {}

@@ -120,7 +120,7 @@ def hold_file(path: Path) -> Iterator[None]:
         os.close(number)
 
 
-def load_kept(path: Path, *, to_execute: bool = True) -> HealthFile | None:
+def load_file(path: Path, *, to_execute: bool = True) -> HealthFile | None:
     """The content of the file, or None if it does not exist. `to_execute`: the programs that it names will be
     executed, so it must belong to this user. Raises ImbError, OSError."""
     try:
@@ -143,7 +143,7 @@ def load_kept(path: Path, *, to_execute: bool = True) -> HealthFile | None:
 
 def save(path: Path, kept: HealthFile, before: HealthFile | None) -> None:
     """Replace the content `before` of the file. Raises ImbError if the file changed since then, and OSError."""
-    if load_kept(path) != before:
+    if load_file(path) != before:
         raise ImbError(f"{path} was changed or removed meanwhile; nothing added to it")
     write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
 

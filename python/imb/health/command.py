@@ -165,7 +165,7 @@ def command(
     from imb.health import checks
     from imb.mpi import allocation
 
-    began = _began()
+    began = _start_of_process()
     if list_hosts:
         _LISTING.refuse_others(context)
         raise typer.Exit(_list(file or checks.default_file()))
@@ -176,10 +176,10 @@ def command(
         _CHECK.refuse_others(context)
     path = file or checks.default_file()
     if not learn and not path.exists():
-        raise _too_few(path, 0)
+        raise _too_few_sessions(path, 0)
     try:
         with checks.hold_file(path):
-            kept = checks.load_kept(path)
+            kept = checks.load_file(path)
             if not learn:
                 raise typer.Exit(_check(path, kept, began + within - RESERVED))
             named_mpi = mpi if is_given(context, "mpi") else None
@@ -187,7 +187,9 @@ def command(
                 raise ImbError(
                     f"{path} has sessions of another MPI, --np, --benchmark or --bytes; omit these, or remove it to begin anew"
                 )
-            _learn(path, kept, kept or _new(mpi, programs, np, benchmark or BENCHMARKS, lengths or LENGTHS))
+            _learn(
+                path, kept, kept or _new_file(mpi, programs, np, benchmark or BENCHMARKS, lengths or LENGTHS)
+            )
     except OSError as error:
         raise ImbError(f"{error.filename or path}: {error.strerror or error}") from error
 
@@ -214,7 +216,7 @@ def _list(path: Path) -> int:
     unreadable = False
     for file in sorted(folder.glob("*.json")):
         try:
-            hosts += filter(None, [checks.load_kept(file, to_execute=False)])
+            hosts += filter(None, [checks.load_file(file, to_execute=False)])
         except (ImbError, OSError) as error:
             say(f"imb: {error}", err=True)
             unreadable = True
@@ -264,7 +266,7 @@ def _list(path: Path) -> int:
     return Status.GOOD if all(row[0] == "healthy" for row in rows) else Status.UNDECIDED
 
 
-def _began() -> float:
+def _start_of_process() -> float:
     """When this process began, by the monotonic clock, so that the startup of Python counts."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
@@ -274,7 +276,7 @@ def _began() -> float:
     return time.monotonic() - max(age, 0.0)
 
 
-def _new(
+def _new_file(
     mpi: str | None, programs: Path | None, np: int | None, names: Sequence[str], lengths: str
 ) -> HealthFile:
     """The content of a new file, without sessions. Raises ImbError."""
@@ -385,7 +387,7 @@ def _learn(path: Path, before: HealthFile | None, kept: HealthFile) -> None:
         say(*_sensitivity(kept))
 
 
-def _last(
+def _check_to_list(
     last: CheckResult | None, watched: Mapping[str, FigureState], verdict: str, why: str = ""
 ) -> CheckResult:
     """The check that `--list` prints for the host. It is this one, unless this one has no verdict and a
@@ -406,13 +408,13 @@ def _check(path: Path, kept: HealthFile | None, deadline: float) -> int:
 
     count = len(kept.sessions) if kept else 0
     if kept is None or count < limits.FEWEST:
-        raise _too_few(path, count)
+        raise _too_few_sessions(path, count)
     _refuse_other_host(path, kept)
     check = limits.HealthCheck(limits.limits_of(kept.values()), kept.watched)
     try:
         reason = _launch(path, kept, check, deadline)
     except ChangedConditions as error:
-        last = _last(kept.last, kept.watched, checks.CANNOT_JUDGE, error.changed)
+        last = _check_to_list(kept.last, kept.watched, checks.CANNOT_JUDGE, error.changed)
         checks.save(path, replace(kept, last=last), kept)
         raise ImbError(f"{checks.CANNOT_JUDGE}: {error}") from error
     verdict, since = check.verdict(now())
@@ -421,7 +423,7 @@ def _check(path: Path, kept: HealthFile | None, deadline: float) -> int:
         watched=check.watched,
         checks=kept.checks + 1,
         suspects=kept.suspects + bool(since),
-        last=_last(kept.last, check.watched, verdict),
+        last=_check_to_list(kept.last, check.watched, verdict),
     )
     checks.save(path, checked, kept)
     try:
@@ -433,7 +435,7 @@ def _check(path: Path, kept: HealthFile | None, deadline: float) -> int:
     return STATUS[verdict]
 
 
-def _too_few(path: Path, sessions: int) -> ImbError:
+def _too_few_sessions(path: Path, sessions: int) -> ImbError:
     from imb.health.limits import FEWEST
 
     return ImbError(
@@ -470,7 +472,7 @@ def _refuse_other_host(path: Path, kept: HealthFile) -> None:
     """Raises ChangedConditions if the sessions belong to another host."""
     import socket
 
-    _refuse_changed(path, {"host": (kept.host, socket.gethostname())})
+    _refuse_changes(path, {"host": (kept.host, socket.gethostname())})
 
 
 def _refuse_other_launch(path: Path, kept: HealthFile, launch: HealthLaunch) -> None:
@@ -483,10 +485,10 @@ def _refuse_other_launch(path: Path, kept: HealthFile, launch: HealthLaunch) -> 
         compared |= {
             f"${name}": (old.get(name, "unset"), new.get(name, "unset")) for name in sorted({*old, *new})
         }
-    _refuse_changed(path, compared)
+    _refuse_changes(path, compared)
 
 
-def _refuse_changed(path: Path, compared: Mapping[str, tuple[str | None, str | None]]) -> None:
+def _refuse_changes(path: Path, compared: Mapping[str, tuple[str | None, str | None]]) -> None:
     changed = [
         f"{name} {old}, now {new}"
         for name, (old, new) in compared.items()

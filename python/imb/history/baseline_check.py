@@ -97,7 +97,7 @@ def check(
         warnings=warnings,
         comparisons=[
             _add_remedy(
-                _predicted(
+                _judge_by_prediction(
                     compare(
                         reference,
                         side,
@@ -120,7 +120,7 @@ def check(
     )
 
 
-def _predicted(comparison: Comparison, reference: Side, side: Side) -> Comparison:
+def _judge_by_prediction(comparison: Comparison, reference: Side, side: Side) -> Comparison:
     """The comparison, judged by the prediction interval of the baseline's sessions (imb.history.prediction)
     if the results have too few sessions for a test and the baseline has enough. Otherwise the comparison is
     unchanged."""

@@ -148,7 +148,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     and a value."""
     settings = settings or HistorySettings()
     refuse_unknown_metric(settings.metric)
-    launches, other_widths = _without_measured_widths(side.launches)
+    launches, other_widths = _drop_measured_widths(side.launches)
     names = {name.lower() for name in settings.benchmarks}
     left = {key.benchmark.lower() for launch in launches for key in launch.rows}
     if other_widths and not left & (names or left):
@@ -188,8 +188,8 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
         notes += _error_rate_caveats(detected)
     else:
         notes.append(f"{count_of(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
-    newest, limit = _newest(levels, detected, list(members), settings)
-    detectable = _detectable(levels, detected, settings) if detected else None
+    newest, limit = _newest_deviations(levels, detected, list(members), settings)
+    detectable = _detectable_change(levels, detected, settings) if detected else None
     verdict: Verdict = "too little history"
     if detected is not None or limit is not None:
         newest_counted = newest if named[-1].date >= (settings.since or "") else []
@@ -218,7 +218,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
     )
 
 
-def _without_measured_widths(launches: Sequence[Launch]) -> tuple[list[Launch], str | None]:
+def _drop_measured_widths(launches: Sequence[Launch]) -> tuple[list[Launch], str | None]:
     """The launches without rows of -arrival xN, whose width differs in every launch, and a note if there were
     any, else None."""
     kept = [
@@ -258,7 +258,7 @@ def levels_by_session(
     """Logarithms of slowness, shape (sessions, series), and for each series the indices of its rows. A level
     is the mean over the rows of a series, each relative to its median over sessions. Otherwise a row that a
     session lacks would look like a step."""
-    keys = _chosen(
+    keys = _select_rows(
         dict.fromkeys(key for session in sessions for launch in session for key in launch.rows), settings
     )
     logs, keys = _figures(sessions, keys, settings.metric)
@@ -267,7 +267,7 @@ def levels_by_session(
     return group_means(logs - nanmedian(logs), belongs), members
 
 
-def _chosen(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
+def _select_rows(keys: dict[Key, None], settings: HistorySettings) -> list[Key]:
     names = {name.lower() for name in settings.benchmarks}
     chosen = [key for key in keys if not names or key.benchmark.lower() in names]
     if missing := names - {key.benchmark.lower() for key in chosen}:
@@ -340,12 +340,14 @@ def _verdict(
     return "faster" if speeds else "no change"
 
 
-def _detectable(levels: Values, detected: steps.DetectedSteps, settings: HistorySettings) -> float | None:
+def _detectable_change(
+    levels: Values, detected: steps.DetectedSteps, settings: HistorySettings
+) -> float | None:
     change = steps.detectable_step(levels, detected.correlation, settings.level, AFTER)
     return None if change is None else max(settings.relevant, float(np.expm1(change)))
 
 
-def _newest(
+def _newest_deviations(
     levels: Values,
     detected: steps.DetectedSteps | None,
     places: Sequence[tuple[Key, Band]],

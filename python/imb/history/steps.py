@@ -84,7 +84,7 @@ def find_steps(
     if len(logs) < FEWEST or np.isinf(logs).any():
         raise ValueError(f"{FEWEST} sessions or more with finite figures are required")
     correlation = correlation_of(logs)
-    places = _segmented(logs, level, correlation, np.random.default_rng(_SEED))
+    places = _segment(logs, level, correlation, np.random.default_rng(_SEED))
     logs = clip_outliers(logs)
     drifting = [series for series, at in places.items() if _is_drift(logs[:, series], at)]
     share = len(places) / max(1, int(np.isfinite(logs).any(axis=0).sum()))
@@ -172,7 +172,7 @@ def _mean_without_largest(values: Values) -> float:
     return float(np.sort(values)[: max(1, int(0.9 * len(values)))].mean())
 
 
-def _segmented(
+def _segment(
     logs: Values, level: float, correlation: float, random: np.random.Generator
 ) -> dict[int, list[int]]:
     """Sessions at which each series changes, by series. The search uses all series together, so that series
@@ -182,7 +182,7 @@ def _segmented(
     while parts:
         begin, end = parts.pop()
         part = logs[begin:end]
-        for candidates in (_splits(len(part)), _arcs(len(part))):
+        for candidates in (_first_levels(len(part)), _arcs(len(part))):
             limit = _limit(part, candidates, level / 2, correlation, random)
             if limit is not None:
                 scores = _scores(clip_outliers(part), candidates)
@@ -191,11 +191,11 @@ def _segmented(
                 limits[cut] = limit
                 parts += pairwise([begin, *cut, end])
                 break
-    kept = {series: _needed(logs[:, [series]], limits) for series in range(logs.shape[1])}
+    kept = {series: _needed_cuts(logs[:, [series]], limits) for series in range(logs.shape[1])}
     return {series: places for series, places in kept.items() if places}
 
 
-def _needed(series: Values, limits: dict[Cut, float]) -> list[int]:
+def _needed_cuts(series: Values, limits: dict[Cut, float]) -> list[int]:
     """Sessions of the cuts that this series needs: at each, the score of its two levels exceeds the limit of
     the cut. The weakest cut is dropped first. series: shape (sessions, 1)."""
     cuts = list(limits)
@@ -215,7 +215,7 @@ def _needed(series: Values, limits: dict[Cut, float]) -> list[int]:
     return []
 
 
-def _splits(sessions: int) -> Indices:
+def _first_levels(sessions: int) -> Indices:
     """Candidates [0, n) for a first level that is followed by another one; shape (candidates, 2)."""
     ends = np.arange(SHORTEST, sessions - SHORTEST + 1)
     return np.stack([np.zeros_like(ends), ends], axis=1)
@@ -242,19 +242,19 @@ def _scores(values: Values, candidates: Indices) -> Values:
     if a session lacks a series.
     """
     finite = np.isfinite(values)
-    counts = _summed(finite.astype(np.float64), candidates)
+    counts = _sums(finite.astype(np.float64), candidates)
     with np.errstate(divide="ignore", invalid="ignore"):
         count = finite.sum(axis=-2, keepdims=True)
         mean = np.sum(values, axis=-2, keepdims=True, where=finite) / count
         centred = np.where(finite, values - mean, 0.0)
         total = np.sum(centred**2, axis=-2, keepdims=True) + LEAST_SPREAD**2 * count
-        explained = _summed(centred, candidates) ** 2 * (1 / counts + 1 / (count - counts))
+        explained = _sums(centred, candidates) ** 2 * (1 / counts + 1 / (count - counts))
         scores: Values = -(count - 2) * np.log1p(-explained / total)
     enough = (counts >= SHORTEST) & (count - counts >= SHORTEST) & (count >= 2 * SHORTEST + 1)
     return np.where(enough, scores, 0.0)
 
 
-def _summed(values: Values, candidates: Indices) -> Values:
+def _sums(values: Values, candidates: Indices) -> Values:
     sums = np.pad(np.cumsum(values, axis=-2), [(0, 0)] * (values.ndim - 2) + [(1, 0), (0, 0)])
     inside: Values = sums[..., candidates[:, 1], :] - sums[..., candidates[:, 0], :]
     return inside
@@ -274,14 +274,14 @@ def _limit(
         return None
     draws = max(DRAWS, int(np.ceil(1 / level)))  # fewer could not show so small a probability
     allowed = int(level * (draws + 1)) - 1  # resampled histories that may have a higher score
-    filled = _filled(part, finite, random)
+    filled = _fill_missing(part, finite, random)
     filled -= filled.mean(axis=0)
     reached: list[Values] = []
     higher = 0
     for begin in range(0, draws, _AT_ONCE):
         count = min(_AT_ONCE, draws - begin)
         order = random.permuted(np.tile(np.arange(len(part)), (count, 1)), axis=1)
-        resampled = np.where(finite, _correlated(filled[order], correlation), np.nan)
+        resampled = np.where(finite, _correlate(filled[order], correlation), np.nan)
         reached.append(_scores(resampled, candidates).max(axis=(-2, -1)))
         higher += int((reached[-1] >= highest).sum())
         if higher > allowed:
@@ -289,7 +289,7 @@ def _limit(
     return float(np.sort(np.concatenate(reached))[-allowed - 1])
 
 
-def _filled(part: Values, finite: Mask, random: np.random.Generator) -> Values:
+def _fill_missing(part: Values, finite: Mask, random: np.random.Generator) -> Values:
     """`part` with missing values replaced by random values of the same series."""
     filled = np.where(finite, part, 0.0)
     for series in np.flatnonzero(finite.any(axis=0) & ~finite.all(axis=0)):
@@ -298,7 +298,7 @@ def _filled(part: Values, finite: Mask, random: np.random.Generator) -> Values:
     return filled
 
 
-def _correlated(noise: Values, correlation: float) -> Values:
+def _correlate(noise: Values, correlation: float) -> Values:
     """Autoregressive series made from this noise, shape (draws, sessions, series)."""
     if not correlation:
         return noise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from imb.compare.comparison import Band, BandEffect, Comparison, Effect, RowEffect
 from imb.compare.condition_diff import names_of_sides
-from imb.compare.effects import maybe_slower
+from imb.compare.effects import may_be_slower
 from imb.compare.sequential import Looks
 from imb.compare.session_bound import FACTOR
 from imb.model.observations import Key
@@ -139,7 +139,7 @@ def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
     if comparison.verdict == "same":
         undecided = _undecided(comparison)
         return f"{b} is as fast as {a}" + (f"; {undecided}" if undecided else "")
-    if comparison.states and comparison.states.maybe_slower:
+    if comparison.states and comparison.states.may_be_slower:
         return f"Inconclusive: fewer launches of {b} were in the fast state"
     return f"Inconclusive: {_undecided_reason(comparison, b, relevant)}"
 
@@ -156,7 +156,7 @@ def _undecided_reason(comparison: Comparison, b: str, relevant: str) -> str:
     fewest = max(min(effect.launches_a, effect.launches_b) for effect in effects)
     if fewest < FEWEST and comparison.unit != "session":
         return f"too few launches ({fewest} on a side; a verdict needs {FEWEST} or more)"
-    open_ones = sum(maybe_slower(effect, comparison.settings.relevant) for effect in effects)
+    open_ones = sum(may_be_slower(effect, comparison.settings.relevant) for effect in effects)
     return (
         f"a slowdown of {relevant} or more is not excluded in {open_ones} of {count_of(len(effects), noun)}"
     )

@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from imb.compare.dominant_state import split
+from imb.compare.dominant_state import split_by_state
 from imb.stats.arrays import LARGEST_LOG, Mask, Values
 from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import nanmedian
@@ -302,7 +302,7 @@ class Proof:
         measured: Mask = np.asarray(np.isfinite(self._gains).any(axis=1))
         if not np.isfinite(self._probes[measured]).all() or not measured.any():
             return measured
-        _, away = split(np.log(self._probes[measured].reshape(-1)))
+        _, away = split_by_state(np.log(self._probes[measured].reshape(-1)))
         clean = measured.copy()
         clean[measured] = ~away.reshape(-1, 2).any(axis=1)
         return clean

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from imb.fabric.host_rails import cpus_near
+from imb.fabric.host_rails import cpus_of_rails
 from imb.model.conditions import Interface
 
 
@@ -23,7 +23,7 @@ def test_pairs_are_pinned_near_their_rail(tmp_path: Path) -> None:
         (tmp_path / "devices/system/node" / f"node{node}").mkdir(parents=True)
         (tmp_path / "devices/system/node" / f"node{node}" / "cpulist").write_text(f"{cpu}\n")
     near = [rail("infiniband", "mlx5_0", 1), rail("infiniband", "mlx5_1", 0), rail("net", "eth0", 0)]
-    assert cpus_near(near, tmp_path) == (cpus[-1], cpus[0], cpus[0])
+    assert cpus_of_rails(near, tmp_path) == (cpus[-1], cpus[0], cpus[0])
     (tmp_path / "devices/system/node/node0/cpulist").write_text(f"{cpus[0]},{cpus[-1]}\n")
-    assert cpus_near(near[1:], tmp_path) == (cpus[0], cpus[-1])
-    assert cpus_near([*near, rail("net", "eth1", -1)], tmp_path) == ()
+    assert cpus_of_rails(near[1:], tmp_path) == (cpus[0], cpus[-1])
+    assert cpus_of_rails([*near, rail("net", "eth1", -1)], tmp_path) == ()

@@ -97,7 +97,9 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setattr("imb.health.command._began", time.monotonic)  # this process began with the first test
+    monkeypatch.setattr(
+        "imb.health.command._start_of_process", time.monotonic
+    )  # this process began with the first test
     monkeypatch.setattr(load, "load_between", lambda before, after: None)  # tests beside this one
     found = Site(tmp_path, imb, tmp_path / "times")
     monkeypatch.setenv("FAKE_TIMES", str(tmp_path / "times"))
@@ -430,7 +432,7 @@ def test_variables_of_other_mpis_are_no_conditions(
 
         site.edit(learned_with_it)
         site.run_is(environment=both)
-        kept = checks.load_kept(site.file)
+        kept = checks.load_file(site.file)
         assert kept is not None and checks.transport_variables(
             kept.mpi, {"UCX_TLS": "", name: ""}
         ).keys() == {
@@ -646,7 +648,7 @@ def test_a_launcher_that_hangs_after_its_records_ends_in_time(
     said = site("--within", "3", times=[1])
     assert said.out.startswith("healthy: ")
     monkeypatch.setattr(checks, "GRACE", 0.1)
-    kept = checks.load_kept(site.file)
+    kept = checks.load_file(site.file)
     assert kept is not None
     assert 0.5 < checks.measure(kept, 0.5).seconds < 3
 
@@ -731,7 +733,7 @@ def test_a_prolog_and_a_health_check_of_slurm(tmp_path: Path) -> None:
         def accepted() -> bool:
             """On a busy machine a check may run out of time, which is no verdict."""
             assert said("srun", "-N1", "echo", "ran") == "ran"
-            kept = checks.load_kept(tmp_path / "healthy.json")
+            kept = checks.load_file(tmp_path / "healthy.json")
             return kept is not None and kept.watched == {"PingPong 8 bytes": FigureState()}
 
         def rejected() -> bool:

@@ -148,7 +148,7 @@ def _rectangle(column: Numbers, first: Indices, second: Indices) -> Numbers:
     return columns
 
 
-def hardly_measured(sweep: Sweep) -> list[str]:
+def hardly_measured_endpoints(sweep: Sweep) -> list[str]:
     """Names of endpoints that met too few others to be judged. A meeting without an answer counts."""
     count = len(sweep.endpoints)
     measured = np.zeros(count * count, dtype=bool)

@@ -164,7 +164,7 @@ class _Size:
         self.silent = silent_endpoints(sweep)
         self.lost = unknown_silence_reason(sweep)
         self.notes: list[str] = [self.lost] if self.lost else []
-        self.suspects: list[Suspect] = self._failed()
+        self.suspects: list[Suspect] = self._failed_pairs()
         self.asymmetric: list[AsymmetricPair] = []
         self.screened: list[PairToRetest] = []
         self.populations: list[Populations] = []
@@ -200,7 +200,7 @@ class _Size:
         if self._find_populations():
             self.whole = screen(SweepPart(self.layout, first | later), self.least)
         elif topology is None:
-            while group := self._find_apart(apart):
+            while group := self._find_distant_group(apart):
                 apart |= set(group)
                 self.whole = screen(SweepPart(self.layout, first | later), self.least)
         self.all_passes, self.fresh = self.whole.part, SweepPart(self.layout, later)
@@ -211,7 +211,7 @@ class _Size:
         self._list_unjudged()
         self._judge_sensitivity()
 
-    def _failed(self) -> list[Suspect]:
+    def _failed_pairs(self) -> list[Suspect]:
         """Suspects for pairs that did not answer when they last met, although both endpoints answer others."""
         suspects = []
         for a, b in unanswered_pairs(self.sweep):
@@ -268,7 +268,7 @@ class _Size:
         )
         return True
 
-    def _find_apart(self, known: set[int]) -> list[int]:
+    def _find_distant_group(self, known: set[int]) -> list[int]:
         """Without a topology, find a group of suspected endpoints, none of them `known`, that are near each
         other and far from all others: they are below another switch, or its uplink is slow. From then on they
         are compared only with each other. Empty if there is none."""
@@ -278,7 +278,7 @@ class _Size:
                 continue
             group, slower = self._near_suspects(at)
             if len(group) >= FEWEST and known.isdisjoint(group):
-                self._add_apart(group, float(np.expm1(slower)), component.way)
+                self._add_distant_group(group, float(np.expm1(slower)), component.way)
                 return group
         return []
 
@@ -310,7 +310,7 @@ class _Size:
             near[endpoint] = not len(own) or median(own) < limit + _SURE * _median_error(fit.spread, len(own))
         return np.flatnonzero(near).tolist(), median(effects[near]) if near.any() else 0.0
 
-    def _add_apart(self, group: Sequence[int], slower: float, way: str) -> None:
+    def _add_distant_group(self, group: Sequence[int], slower: float, way: str) -> None:
         """Record a group that stands apart, perhaps in one direction only. Its pairs get their own classes."""
         layout = self.layout
         slow = np.zeros(len(self.sweep.endpoints), dtype=bool)
@@ -351,7 +351,7 @@ class _Size:
             if suspect.named or suspect.undecided:
                 slow.append(at)
         self.final = Fit(self.all_passes, tuple(slow))
-        self._whole_groups()
+        self._note_slow_groups()
 
     def _suspect(self, at: int, result: RetestResult | None) -> Suspect:
         """A suspect. It is named if fresh passes confirm it and no other component explains its pairs about
@@ -374,7 +374,7 @@ class _Size:
         if others:
             advice = (
                 ""
-                if len(self.layout.a) >= self._possible()
+                if len(self.layout.a) >= self._possible_pairs()
                 else f"measure pairs that cross only one of {', '.join((name, *others))}"
             )
             separable = others[0].startswith("a cable of") and self._noise_is_of_passes()
@@ -401,7 +401,7 @@ class _Size:
         many passes there are."""
         return bool(self.final.spread < 1.5 * self.all_passes.error)
 
-    def _whole_groups(self) -> None:
+    def _note_slow_groups(self) -> None:
         """Add a note if all hosts of a group are named, because what they share may be slow instead."""
         slow = {suspect.endpoints[0] for suspect in self.suspects if suspect.named and suspect.kind == "host"}
         groups = [] if self.group_of is None else range(int(self.group_of.max()) + 1)
@@ -414,7 +414,7 @@ class _Size:
                     "they share may be the cause; give the switches (--topology)"
                 )
 
-    def _possible(self) -> int:
+    def _possible_pairs(self) -> int:
         count = len(self.sweep.endpoints) - len(self.silent)
         return count * (count - 1) // 2
 
@@ -433,7 +433,7 @@ class _Size:
         leaf = leaves_of(self.sweep.endpoints, self.topology)
         switch = int(leaf[component.endpoints[0]])
         under, columns = leaf == switch, self.final.alone(at)
-        below = columns[self._inside(columns, under)]
+        below = columns[self._are_inside(columns, under)]
         if switch < 0 or np.count_nonzero(under) < 2 or len(below) == len(columns):
             return ""
         if len(below) < FEWEST and not self.topology.has_several_links(switch):
@@ -449,7 +449,7 @@ class _Size:
             return ""
         return "route" if inside <= min(effect / 2 - error, effect - sure) else "?"
 
-    def _inside(self, columns: Indices, under: Mask) -> Mask:
+    def _are_inside(self, columns: Indices, under: Mask) -> Mask:
         """Which pairs have both ends in a group (`under`: mask of endpoints)."""
         pair = columns % len(self.layout.a)
         return np.asarray(under[self.layout.a[pair]] & under[self.layout.b[pair]])
@@ -465,7 +465,7 @@ class _Size:
             first, last, every = (judge(fit, self.least) for fit in (*parts, self.final))
             if every.share:
                 if not self.populations:
-                    self._many_pairs(every.share, every.effect)
+                    self._add_slow_pairs(every.share, every.effect)
                 continue
             nature = 1.0 if self.launches == 1 else common_share(first.value, last.value)
             results = confirm_pairs(
@@ -485,7 +485,7 @@ class _Size:
                 share = 1.0 if result is None else nature
                 tail = tail_probability(values, at, share) * np.isfinite(values).sum()
                 named = (
-                    not self._on_a_slow_route(at, float(value))
+                    not self._crosses_slow_route(at, float(value))
                     and result is not None
                     and result.again
                     and result.p_value <= RANK
@@ -522,7 +522,7 @@ class _Size:
             )
         )  # fmt: skip
 
-    def _on_a_slow_route(self, pair: int, effect: float) -> bool:
+    def _crosses_slow_route(self, pair: int, effect: float) -> bool:
         """Whether a named link or route may make a pair slow: the pair is about as slow as a link that one of
         its shortest routes crosses, or as a route out of its switch, whose cable it may share."""
         if self.topology is None:
@@ -542,7 +542,7 @@ class _Size:
             for suspect in self.suspects
         )
 
-    def _many_pairs(self, share: float, effect: float) -> None:
+    def _add_slow_pairs(self, share: float, effect: float) -> None:
         longer = float(np.expm1(effect))
         self.populations.append(
             Populations("pairs", (), share, longer, self.sweep.benchmark, self.sweep.bytes)

@@ -49,20 +49,20 @@ def screen(part: SweepPart, least: float) -> Fit:
     """Find slow components. Two slow hosts of a switch may look like a slow switch as long as they are
     unknown. So a link or switch is replaced by endpoints if these explain more."""
     every = ~part.confounded[0]
-    fit = _grown(part, [], every, least)
+    fit = _grow_fit(part, [], every, least)
     ends = np.array([each.kind in ("core", "host") for each in part.each], dtype=bool)
     price = float(np.log(len(part.each) + 1) + 0.5 * np.log(len(part.value) + 1))
     for component in fit.chosen:
         if not ends[component]:
-            other = _grown(part, [each for each in fit.chosen if each != component], every & ends, least)
+            other = _grow_fit(part, [each for each in fit.chosen if each != component], every & ends, least)
             spread = min(fit.spread, other.spread)
             more = len(other.chosen) - len(fit.chosen)
-            if more >= 0 and _unexplained(other, spread) + more * price < _unexplained(fit, spread):
+            if more >= 0 and _misfit(other, spread) + more * price < _misfit(fit, spread):
                 fit = other
     return fit
 
 
-def _unexplained(fit: Fit, spread: float) -> float:
+def _misfit(fit: Fit, spread: float) -> float:
     slow = np.zeros(len(fit.residual))
     for component in fit.chosen:
         columns = fit.part.members(component)
@@ -70,7 +70,7 @@ def _unexplained(fit: Fit, spread: float) -> float:
     return float(huber((fit.residual - slow)[fit.part.there] / spread).sum())
 
 
-def _grown(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fit:
+def _grow_fit(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fit:
     chosen = list(begin)
     fit = Fit(part, tuple(chosen))
     # A component with a large share of all pairs, or with few peers, raises the level and the spread of its comparison.
@@ -197,7 +197,7 @@ class PairScreen(NamedTuple):
 def slow_pairs(fit: Fit, least: float) -> PairScreen:
     """Pairs that are slow in both directions and cross no slow component."""
     single = np.where(fit.clean, fit.part.single, np.nan)
-    away = _both(single, fit)
+    away = _mean_of_directions(single, fit)
     finite = np.isfinite(away)
     spread = robust_deviation(single[fit.clean]) if fit.clean.any() else 0.0
     spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
@@ -281,7 +281,7 @@ def tail_probability(away: Values, pair: int, share: float) -> float:
     return float(tail / len(others) * (1 + max(away[pair] - begin, 0.0) / (tail * excess)) ** -tail)
 
 
-def _both(values: Values, fit: Fit) -> Values:
+def _mean_of_directions(values: Values, fit: Fit) -> Values:
     """Mean over both directions; at most 0 for a pair that is slow in one direction only."""
     pairs = len(fit.part.layout.a)
     if not fit.part.directed:

@@ -77,13 +77,13 @@ def _offset(
     new = ~finite[pairs] & met[ends[0]] & met[ends[1]] & np.isfinite(usual)
     away = (now - usual)[new]
     enough = int(np.ceil(met.sum() / 4))
-    if len(away) < enough or not _disjoint(ends[0][new], ends[1][new], enough):
+    if len(away) < enough or not _are_disjoint(ends[0][new], ends[1][new], enough):
         again = finite[pairs]
         away = (now - before[pairs])[again]
     return median(away) if len(away) >= FEWEST else 0.0
 
 
-def _disjoint(a: Indices, b: Indices, enough: int) -> bool:
+def _are_disjoint(a: Indices, b: Indices, enough: int) -> bool:
     """Whether `enough` of these pairs share no endpoint, if each endpoint takes its first free partner. The
     pairs are sorted."""
     used = np.zeros(int(max(a.max(initial=-1), b.max(initial=-1))) + 1, dtype=bool)

@@ -56,7 +56,7 @@ def order_of(endpoints: Sequence[Endpoint], times: Values, topology: Topology | 
         return Order("name", tuple(by_name), _runs([endpoints[index].host for index in by_name]))
     count = len(endpoints)
     if count > 2 and np.isfinite(times).sum() >= _MEASURED * count * (count - 1):
-        return Order("clustering", tuple(_clustered(times)))
+        return Order("clustering", tuple(_cluster_order(times)))
     return Order("name", tuple(by_name))
 
 
@@ -66,10 +66,10 @@ def _leaves(topology: Topology) -> list[str]:
     apart = topology.hops[~np.eye(count, dtype=bool)]
     if count < 3 or apart.min() == apart.max():
         return sorted(topology.leaves, key=natural_key)
-    return [topology.leaves[index] for index in _clustered(topology.hops.astype(np.float64))]
+    return [topology.leaves[index] for index in _cluster_order(topology.hops.astype(np.float64))]
 
 
-def _clustered(distances: Values) -> list[int]:
+def _cluster_order(distances: Values) -> list[int]:
     """Rows in the order of a cluster tree (average linkage)."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform

@@ -92,12 +92,12 @@ def confirming_rounds(
             needed = max(needed, _FEWEST, share * measured)
     if not needed < whole:  # also if NaN
         return circle
-    having = _packed(pairs, circle)
+    having = _pack_rounds(pairs, circle)
     rest = (each for each in circle if pairs.isdisjoint(each))
     return having + list(islice(rest, max(0, math.ceil(needed) - len(having))))
 
 
-def _packed(pairs: Collection[tuple[int, int]], circle: Circle) -> list[Round]:
+def _pack_rounds(pairs: Collection[tuple[int, int]], circle: Circle) -> list[Round]:
     """These pairs in as few rounds as a first fit finds. Each round is a round of the circle with one of the
     pairs. The other pairs replace pairs that share an end with them, and the ends that remain are paired."""
     groups: list[Round] = []

@@ -83,7 +83,7 @@ def search(
         elif suspected := [
             size
             for size in sizes
-            if (launched[size] == 1 and size in _suspected(verdict) | screened)
+            if (launched[size] == 1 and size in _suspected_sizes(verdict) | screened)
             or (confirmed[size] == 1 and size in undecided_sizes(verdict) | screened)
         ]:
             again = max(confirmed[size] for size in suspected) > 0
@@ -103,7 +103,7 @@ def search(
             confirmed[size] += stage.why == "confirm"
 
 
-def _suspected(verdict: Verdict) -> set[Size]:
+def _suspected_sizes(verdict: Verdict) -> set[Size]:
     sizes = {
         (suspect.benchmark, suspect.bytes) for suspect in verdict.suspects if math.isfinite(suspect.effect)
     }

@@ -117,7 +117,7 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
     switches = sorted({*attached.values(), *(name for ends in link_counts for name in ends)})
     number = {name: index for index, name in enumerate(switches)}
     edges = [(number[first], number[second]) for first, second in link_counts]
-    distance, routes = _shortest(len(switches), edges)
+    distance, routes = _shortest_routes(len(switches), edges)
     leaves = sorted({number[name] for name in attached.values()})
     leaf = np.array([leaves.index(number[name]) for name in attached.values()], dtype=np.int32)
     between, ways = distance[np.ix_(leaves, leaves)], routes[np.ix_(leaves, leaves)]
@@ -151,7 +151,7 @@ def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topo
 _FAR = 10_000
 
 
-def _shortest(count: int, edges: Sequence[tuple[int, int]]) -> tuple[Indices, Values]:
+def _shortest_routes(count: int, edges: Sequence[tuple[int, int]]) -> tuple[Indices, Values]:
     """Lengths of shortest routes between switches, and their number; both of shape (switches, switches)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
