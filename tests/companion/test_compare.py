@@ -896,6 +896,27 @@ def test_rows_beyond_the_budget_are_no_failed_launch(imb: Imb, archive: Archive)
     assert all("B: 3 launches ended as failed" in out[label] for label in ("lost", "dead"))
 
 
+def test_a_row_that_one_launch_failed_to_measure_is_one_test_case(imb: Imb, archive: Archive) -> None:
+    """An error, which says how fast the row was in the other launches."""
+    lost = Failure(
+        benchmark="PingPong", multi="off", processes=2, group_count=1, bytes=8, cause="out_of_memory"
+    )
+    archive.add_many(content(rows, labels=["plain"]) for rows in rows_of(6))
+    first, *others = rows_of(6, seed=2)
+    kept = [row for row in first if (row.benchmark, row.bytes) != ("PingPong", 8)]
+    archive.add(content([*kept, lost], labels=["lost"]))
+    archive.add_many(content(rows, labels=["lost"]) for rows in others)
+    out = imb("compare", "plain", "lost", "--format", "junit").out
+    found = msgspec.json.decode(imb("compare", "plain", "lost", "--format", "json").out, type=Comparison)
+    (one,) = (row for row in found.rows if (row.key.benchmark, row.key.bytes) == ("PingPong", 8))
+    cases = junit_cases(out)
+    assert len(cases) == 1 + len(found.bands) + len(found.rows)
+    assert cases["MPI1.PingPong", str(one)] == "error"
+    (error,) = ElementTree.fromstring(out).findall(f"testsuite/testcase[@name='{one}']/error")
+    wanted = f"out_of_memory; in the launches that measured it: {one.effect.verdict}: speedup "
+    assert error.attrib["message"].startswith(wanted)
+
+
 def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
     good, bad = rows_of(5), rows_of(5, seed=2)
     for rows in bad[:2]:

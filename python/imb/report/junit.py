@@ -71,7 +71,7 @@ def document(suites: Iterable[Suite]) -> bytes:
 
 def comparison_cases(comparison: Comparison, b: Side | None = None) -> list[TestCase]:
     """Test cases for the whole comparison, for bands, for rows, and for rows that launches of B failed to
-    measure."""
+    measure. A row that only some launches measured has one case, an error."""
     cases = [
         TestCase(
             "verdict",
@@ -83,11 +83,16 @@ def comparison_cases(comparison: Comparison, b: Side | None = None) -> list[Test
     cases += [
         _effect_case(band.curve, f"{band.curve}, {band.band.title}", band.effect) for band in comparison.bands
     ]
-    cases += [_effect_case(row.key, str(row), row.effect) for row in comparison.rows]
-    failures = {
-        key: failure for launch in (b.launches if b else ()) for key, failure in launch.failures.items()
-    }
-    cases += [
+    rows = [_effect_case(row.key, str(row), row.effect) for row in comparison.rows]
+    failed = _failed_cases(b) if b else {}
+    cases += [_merged(case, failed.pop((case.group, case.name), None)) for case in rows]
+    return [*cases, *failed.values()]
+
+
+def _failed_cases(side: Side) -> dict[tuple[str, str], TestCase]:
+    """Test cases for the rows that launches failed to measure, by class name and name."""
+    failures = {key: failure for launch in side.launches for key, failure in launch.failures.items()}
+    cases = [
         TestCase(
             _group(key),
             str(key),
@@ -96,7 +101,15 @@ def comparison_cases(comparison: Comparison, b: Side | None = None) -> list[Test
         )
         for key, failure in failures.items()
     ]
-    return cases
+    return {(case.group, case.name): case for case in cases}
+
+
+def _merged(case: TestCase, failed: TestCase | None) -> TestCase:
+    """One test case for a row that some launches measured and others failed to measure, since a name
+    identifies a test."""
+    if failed is None:
+        return case
+    return failed._replace(message=f"{failed.message}; in the launches that measured it: {case.message}")
 
 
 def _effect_case(key: Key, name: str, effect: Effect) -> TestCase:
