@@ -163,6 +163,20 @@ def test_a_turn_that_lasts_too_long_is_taken_away() -> None:
     assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ap", "ar"]
 
 
+def test_a_limit_holds_although_strangers_keep_connecting() -> None:
+    with Conductor([1, 1], seed=1, limit=0.3) as conductor:
+        players = [Player(conductor.words(side, 5), 1, [], "ab"[side]) for side in (0, 1)]
+        for player in players:
+            player.come()
+            player.lines[0].sendall(b"r")  # one of them gets the turn and does not end it
+        deadline = time.monotonic() + 5
+        while not any(lost := [conductor.lost(side) for side in (0, 1)]) and time.monotonic() < deadline:
+            with socket.create_connection((players[0].host, int(players[0].port)), timeout=10):
+                time.sleep(0.02)
+        (why,) = filter(None, lost)
+        assert why.startswith("1 of 1 ranks did not end the turn within 0.3 s")
+
+
 @pytest.mark.parametrize(("longest", "limit"), [(0.0, 60.0), (5.9, 60.0), (6.1, 61.0), (30.0, 300.0)])
 def test_a_turn_may_last_a_minute_or_ten_times_the_longest_one(longest: float, limit: float) -> None:
     """By default. Without a minute's waiting: what the server has measured is set, not measured."""

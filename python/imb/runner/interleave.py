@@ -141,8 +141,6 @@ class Conductor:
             ready = self._selector.select(_TICK)
             # The limit matters if this process was suspended together with the launches.
             self._waited += min(time.monotonic() - began, 2 * _TICK)
-            if not ready:
-                self._give_up()
             for key, _ in ready:
                 sock = key.fileobj
                 assert isinstance(sock, socket.socket)
@@ -156,6 +154,7 @@ class Conductor:
                         self._sides[self._leaving.pop()].ended = True
                 else:
                     self._receive(sock)
+            self._give_up()
             self._give_turn()
 
     def _accept(self) -> None:
