@@ -27,7 +27,7 @@ import scipy.stats
 import sessions
 from imb.compare.bands import Band, members_of
 from imb.compare.effects import CompareSettings, Effect, combine_looks, effects_of, overall_verdict
-from imb.compare.log_speeds import Logs, lacks_band
+from imb.compare.log_speeds import Logs, keys_without_band
 from imb.compare.pairing import FEWEST_PAIRS
 from imb.model import sequential_design
 from imb.model.observations import Key
@@ -103,7 +103,9 @@ def launches_in(path: Path) -> tuple[dict[str, Launches], dict]:
 
 def rows_of(keys: list[Key]) -> Rows:
     """With their bands, as `imb compare` has them."""
-    return Rows(keys, members_of(keys, SETTINGS.bands, {key for key in keys if lacks_band(key, None)}))
+    return Rows(
+        keys, members_of(keys, SETTINGS.bands, keys_without_band(keys, np.full(len(keys), np.inf), "time"))
+    )
 
 
 def key_of(benchmark: str, length: int) -> Key:

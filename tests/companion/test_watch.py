@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -366,6 +367,35 @@ def test_measured_widths_have_no_history(imb: Imb, tmp_path: Path) -> None:
     said = imb("diagnose", folder)
     assert "not checked: Bcast, 8 ranks, arrival last:x2: ranks arrive over another width in each" in said.out
     assert "Bcast" in imb("diagnose", sorted(folder.iterdir())[0]).out
+
+
+def test_rows_in_which_nothing_was_timed_are_in_no_series(imb: Imb, tmp_path: Path) -> None:
+    """As in comparisons: rows of 0 bytes, and rows below 50 ns, such as a Bcast to no rank. Here only they change, and in
+    the last folder there are no others."""
+    folder = nights(tmp_path / "n", 20)
+
+    def change(seconds: float, keep: Callable[[Any], bool]) -> None:
+        for night, file in enumerate(sorted(folder.iterdir())):
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            lines = [line for line in lines if line["record"] != "result" or keep(line)]
+            for line in lines:
+                if line.get("bytes", 99) <= 2:
+                    line["time_max_seconds"] = line["time_avg_seconds"] = seconds * (2 if night >= 24 else 1)
+            file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    change(60e-9, lambda line: True)
+    assert imb("watch", folder).code == 10
+    change(10e-9, lambda line: True)
+    said = imb("watch", folder, "--bands", "0-4,8-4K")
+    assert said.code == 0, said.out
+    series = json.loads(imb("watch", folder, "--bands", "0-4,8-4K", "--format", "json").out)["series"]
+    assert {one["rows"] for one in series if one["band"]["last"] == 4} == {1}  # the one of 4 bytes
+    change(10e-9, lambda line: line["bytes"] <= 2)
+    said = imb("watch", folder)
+    assert (said.code, said.err) == (
+        2,
+        f"imb: {folder}: no row of a size band has a time above 0; see --bands\n",
+    )
 
 
 def test_nights_without_a_change(imb: Imb, tmp_path: Path) -> None:

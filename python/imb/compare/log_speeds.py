@@ -34,7 +34,7 @@ class Logs(NamedTuple):
     of the metric over launches; all of shape (rows,). `unmeasured`: rows of both sides that have no value
     above 0 on one side; they are not in `keys`. `by_other`: rows that are judged by another time than the
     completion time, because a side lacks it; by the name of that time. `alone`: rows that belong to no band
-    (`lacks_band`).
+    (`keys_without_band`).
     """
 
     keys: list[Key]
@@ -71,7 +71,6 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
             share = np.minimum(PRINTED / np.sqrt(12) / np.minimum(middle_a, middle_b), 1.0)
         rounding = np.where(printed, share, 0.0)
     measured = [key for key, is_good in zip(keys, good, strict=True) if is_good]
-    is_time = metric not in MORE_IS_BETTER
     return Logs(
         measured,
         sign * np.log(values_a),
@@ -81,11 +80,7 @@ def logs_of(a: Side, b: Side, keys: list[Key], metric: str) -> Logs:
         middle_b,
         [key for key, is_good in zip(keys, good, strict=True) if not is_good],
         by_other,
-        frozenset(
-            key
-            for key, seconds in zip(measured, np.minimum(middle_a, middle_b), strict=True)
-            if lacks_band(key, seconds if is_time else None)
-        ),
+        keys_without_band(measured, np.minimum(middle_a, middle_b), metric),
     )
 
 
@@ -120,11 +115,16 @@ def add_quantiles(both: Logs, a: Side, b: Side, metric: str) -> tuple[Logs, list
     )
 
 
-def lacks_band(key: Key, seconds: float | None) -> bool:
-    """Whether a row has 0 bytes, or a time too short for a message between two ranks. In a band it would
-    count as much as other rows, although rounding dominates it: a Bcast of 0 bytes takes 0.01 µs, and half of
-    that is a rounding step."""
-    return key.bytes == 0 or (key.bytes is not None and seconds is not None and seconds < NO_MESSAGE)
+def keys_without_band(keys: Sequence[Key], values: Values, metric: str) -> frozenset[Key]:
+    """Rows of 0 bytes, and rows whose time is too short for a message between two ranks; `values` of the
+    metric, by row. In a band they would count as much as other rows, although rounding dominates them: a Bcast
+    of 0 bytes takes 0.01 µs, and half of that is a rounding step."""
+    is_time = metric not in MORE_IS_BETTER
+    return frozenset(
+        key
+        for key, value in zip(keys, values, strict=True)
+        if key.bytes == 0 or (is_time and key.bytes is not None and value < NO_MESSAGE)
+    )
 
 
 def _times(a: Side, b: Side, keys: list[Key]) -> tuple[Values, Values, dict[str, list[Key]]]:

@@ -143,6 +143,9 @@ def _judge_by_prediction(comparison: Comparison, reference: Side, side: Side) ->
     limit, half = new.limit(), new.half_width(settings.confidence)
     bands: list[BandEffect] = []
     for band in comparison.bands:
+        if (band.curve, band.band) not in members:  # below 50 ns in most sessions
+            bands.append(band)
+            continue
         at = places.index((band.curve, band.band))
         effect = _effect(band.effect, float(new.size[at]), float(limit[at]), float(half[at]), settings)
         bands.append(msgspec.structs.replace(band, effect=effect))

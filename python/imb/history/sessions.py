@@ -17,6 +17,7 @@ import numpy as np
 from imb.compare.bands import members_of
 from imb.compare.comparison import BANDS, Band
 from imb.compare.condition_diff import Difference, differences
+from imb.compare.log_speeds import keys_without_band
 from imb.compare.pairing import date_of, firsts_within_reach, session_of, start_time
 from imb.history import prediction, steps
 from imb.model.errors import ImbError
@@ -160,7 +161,9 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
             raise ImbError(
                 f"{side.name}: no date in {count_of(undated, 'launch')}; a history needs runs of imb, records, or logs with IMB's line # Date"
             )
-        raise ImbError(f"{side.name}: no launch has a {settings.metric.replace('_', ' ')} above 0")
+        raise ImbError(
+            f"{side.name}: no row of a size band has a {settings.metric.replace('_', ' ')} above 0; see --bands"
+        )
     named = [
         Session(date=date_of(launches[0]) or "", runs=[launch.name for launch in launches])
         for launches in sessions
@@ -257,12 +260,16 @@ def levels_by_session(
 ) -> tuple[Values, dict[tuple[Key, Band], list[int]]]:
     """Logarithms of slowness, shape (sessions, series), and for each series the indices of its rows. A level
     is the mean over the rows of a series, each relative to its median over sessions. Otherwise a row that a
-    session lacks would look like a step."""
+    session lacks would look like a step. As in comparisons, rows below NO_MESSAGE or without bytes have no
+    series."""
     keys = _select_rows(
         dict.fromkeys(key for session in sessions for launch in session for key in launch.rows), settings
     )
     logs, keys = _figures(sessions, keys, settings.metric)
-    members = members_of(keys, settings.bands)
+    sign = -1.0 if settings.metric in MORE_IS_BETTER else 1.0
+    with np.errstate(over="ignore"):
+        middles = np.exp(sign * nanmedian(logs))
+    members = members_of(keys, settings.bands, keys_without_band(keys, middles, settings.metric))
     belongs = membership(list(members.values()), logs.shape[1])
     return group_means(logs - nanmedian(logs), belongs), members
 
