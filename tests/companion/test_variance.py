@@ -336,6 +336,25 @@ def test_earlier_launches_are_those_of_the_same_machine(archive: Archive, label:
     assert comparable_launches(label, [msgspec.structs.replace(alone.launches[0], run=elsewhere)]) == []
 
 
+def test_earlier_launches_of_one_file_are_counted_each(archive: Archive, label: Archive) -> None:
+    """At most 16 of one kind. The file has 40 of them, and as many with one rank more, which are no peers."""
+    launches = load(label, "machine").launches
+    ids = {
+        launch.name: next(run for run in label.ids() if run.startswith(launch.name)) for launch in launches
+    }
+    one = label.run(ids.pop(launches[0].name)).part("records.jsonl") or b""
+    first, *rest = one.splitlines(keepends=True)
+    run = json.loads(first)
+    run["ranks"].append({**run["ranks"][0], "rank": len(run["ranks"])})
+    other = json.dumps(run).encode() + b"\n" + b"".join(rest)
+    for name in ids.values():
+        label.remove(name)
+    label.add(Content(records=(one + other) * 40))
+    peers = comparable_launches(label, launches[:1])
+    assert len(peers) == 16
+    assert {len(peer.run.ranks or []) for peer in peers} == {len(run["ranks"]) - 1}
+
+
 @pytest.mark.slow
 def test_diagnose_names_parts_and_launches(imb: Imb, label: Archive, tmp_path: Path) -> None:
     said = imb("diagnose", "machine", "--format", "json")

@@ -26,9 +26,9 @@ def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[La
     stored = {name[:SHORT] for name in archive.ids()} if any(map(_measured_in_passes, launches)) else set()
     # Output about a file must not depend on the contents of the archive.
     kinds = {
-        _kind(launch)
+        kind
         for launch in launches
-        if launch.name.partition("#")[0] in stored and _measured_in_passes(launch)
+        if launch.name.partition("#")[0] in stored and (kind := _kind_in_passes(launch))
     }
     if not kinds:
         return []
@@ -46,10 +46,12 @@ def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[La
     launches_before: list[Launch] = []
     for row in rows:
         kind = row["nodes"], row["mpi"], row["processes"], row["memory"]
-        if remaining.get(kind, 0) > 0:
-            remaining[kind] -= 1
+        if (count := remaining.get(kind, 0)) > 0:
             of_run = each_readable([row["run"]], lambda run: launches_in(archive, run), optional=True)
-            launches_before += chain.from_iterable(of_run)
+            # A file may have many launches, also of other kinds.
+            peers = [launch for launch in chain.from_iterable(of_run) if _kind_in_passes(launch) == kind]
+            launches_before += peers[-count:]
+            remaining[kind] -= len(peers[-count:])
     return launches_before
 
 
@@ -64,8 +66,11 @@ def _measured_in_passes(launch: Launch) -> bool:
     return launch.passes() != "classic"
 
 
-def _kind(launch: Launch) -> tuple[str | None, str | None, int | None, str | None]:
-    """The kind of a launch: hosts, MPI library, number of ranks and memory, in the index's format."""
+def _kind_in_passes(launch: Launch) -> tuple[str | None, str | None, int | None, str | None] | None:
+    """The kind of a launch in passes: hosts, MPI library, number of ranks and memory, in the index's format. None
+    for a classic launch."""
+    if not _measured_in_passes(launch):
+        return None
     ranks = len(launch.run.ranks or []) or None
     library = launch.run.mpi.name if launch.run.mpi else None
     return ", ".join(launch.hosts()) or None, library, ranks, memory_of(launch.run)
