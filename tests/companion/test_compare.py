@@ -953,9 +953,12 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
     ("words", "says"),
     [
         (["before", "nothing"], "no run, label or file 'nothing'"),
-        (["before", "before", "--relevant", "x"], "--relevant: not a percentage: x"),
-        (["before", "before", "--relevant", "0"], "--relevant: not a percentage: 0"),
-        (["before", "before", "--relevant", "nan%"], "--relevant: not a percentage: nan%"),
+        (["before", "before", "--relevant", "x"], "--relevant: not a percentage above 0 and below 10000: x"),
+        (["before", "before", "--relevant", "0"], "--relevant: not a percentage above 0 and below 10000: 0"),
+        (
+            ["before", "before", "--relevant", "nan%"],
+            "--relevant: not a percentage above 0 and below 10000: nan%",
+        ),
         (["before", "before", "--metric", "speed"], "unknown metric: speed; choose from time, "),
         (["before", "before", "--metric", "p99"], "has a p99 above 0 on both sides"),
         (["before", "before", "--bands", "x"], "'x' is not a size band"),

@@ -186,8 +186,9 @@ def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def share_of(text: str, option: str) -> float:
-    """The share 0.05 from `5%` or `5`. Raises ImbError unless it is above 0 and below 100 (10,000 %)."""
+    """The share 0.05 from `5%` or `5`. Raises ImbError unless it is above 0 and below 100: a change by a factor of
+    50 may be the smallest one that matters."""
     share = parse_percent(text)
     if share is None or not 0 < share < 100:
-        raise ImbError(f"{option}: not a percentage: {text}; give a number above 0, such as 5%")
+        raise ImbError(f"{option}: not a percentage above 0 and below 10000: {text}; give one such as 5%")
     return share

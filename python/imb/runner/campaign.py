@@ -134,7 +134,7 @@ def _read_percentage(value: object, key: str) -> float:
             raise ImbError(f"{key}: {error}") from error
     share = parse_percent(value)
     if share is None or not 0 < share < 100:
-        raise ImbError(f"{key}: not a percentage: {value}; give a number above 0, such as 5%")
+        raise ImbError(f"{key}: not a percentage above 0 and below 10000: {value}; give one such as 5%")
     return share
 
 

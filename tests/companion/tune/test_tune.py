@@ -637,7 +637,14 @@ def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path) -> None:
         (["--budget", "soon"], "imb: --budget: not a duration: soon; give one such as 600, 30m or 2h"),
         (["--np", "1"], "imb: --np: not numbers of ranks: 1; give some such as 4 or 2,4,8"),
         (["Bcast", "--", "-check"], "imb: -check is set by imb tune; omit it"),
-        (["--margin", "no"], "imb: --margin: not a percentage: no; give a number above 0, such as 5%"),
+        (
+            ["--margin", "10000%"],
+            "imb: --margin: not a percentage above 0 and below 10000: 10000%; give one such as 5%",
+        ),
+        (
+            ["--margin", "no"],
+            "imb: --margin: not a percentage above 0 and below 10000: no; give one such as 5%",
+        ),
     ],
 )
 def test_usage_errors(tune: Tune, tmp_path: Path, words: list[str], line: str) -> None:
