@@ -86,7 +86,7 @@ class PassSession {
   void begin(PassTable& table);
   void open(PassTable& table);
   void fail_all_without_memory(PassTable& table);
-  void find_width(Variants variants, std::size_t point);
+  bool find_width(Variants variants, std::size_t point);
   void note_synchronization(bool same);
   void run_point(PassTable& table, PassPoint& entry);
   void take_sample(PassTable& table, PassPoint& entry);
@@ -194,7 +194,7 @@ bool PassSession::run_variants(Variants variants) {
   }
   const std::size_t points = variants.front()->points.size();
   for (std::size_t i = 0; i < points; ++i) {
-    find_width(variants, i);
+    if (!find_width(variants, i)) return false;
     const int visit = pass_ - 1 + static_cast<int>(i);
     for (const int variant : order_of_variants(static_cast<int>(variants.size()), visit)) {
       PassTable& table = *variants[static_cast<std::size_t>(variant)];
@@ -237,15 +237,16 @@ void PassSession::fail_all_without_memory(PassTable& table) {
 }
 
 // The first variant whose table can be measured decides the width of -arrival xN for all variants. Otherwise
-// each variant would be measured under other conditions.
-void PassSession::find_width(Variants variants, std::size_t point) {
+// each variant would be measured under other conditions. Returns whether the launch continues.
+bool PassSession::find_width(Variants variants, std::size_t point) {
   const ArrivalChoice choice = parts_.options.arrival.value_or(ArrivalChoice{});
   const auto able = std::ranges::find_if(variants, [](const auto& table) { return !table->failure; });
-  if (!choice.relative || able == variants.end()) return;
+  if (!choice.relative || able == variants.end()) return true;
   PassTable& first = **able;
   PassPoint& entry = first.points[point];
-  if (entry.width) return;
+  if (entry.width) return true;
   if (!entry.failure) {
+    if (must_end()) return false;
     try {
       PointRun run(parts_, first.plan, *first.open, *entry.point,
                    {.sampling = nullptr,
@@ -261,6 +262,7 @@ void PassSession::find_width(Variants variants, std::size_t point) {
     other.width = entry.width;
     if (!other.failure) other.failure = entry.failure;
   }
+  return true;
 }
 
 // If a clock was set, the samples since the last synchronization are invalid.

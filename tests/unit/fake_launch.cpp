@@ -1,8 +1,10 @@
 #include "fake_launch.h"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -99,7 +101,14 @@ class FakeBatch final : public Batch {
     for (at_.repetition = 0; at_.repetition < repetitions; ++at_.repetition) {
       const double took = takes_part() ? seconds() : 0;
       sum += took;
-      if (timing != Timing::total) repetition_seconds[static_cast<std::size_t>(at_.repetition)] = took;
+      const auto stamps_at = static_cast<std::size_t>(at_.repetition);
+      if (timing == Timing::at_agreed_times) {
+        const double start = rank_.clock + sum - took;
+        std::ranges::copy(std::array{start, start, start + took},
+                          repetition_seconds.subspan(stamps_each * stamps_at).begin());
+      } else if (timing != Timing::total) {
+        repetition_seconds[stamps_at] = took;
+      }
     }
     at_.repetition = 0;
     ++at_.run;
@@ -271,6 +280,29 @@ class FakeLoad final : public Load {
   bool calibrated_;
 };
 
+// The model times of ranks are the common time.
+class FakeClock final : public CommonClock {
+ public:
+  FakeClock(Rank& rank, World& world) : rank_(rank), world_(world) {}
+  bool synchronize() override {
+    world_.all().exchange(rank_.rank, "synchronize clocks");
+    rank_.clock_ages.push_back(age());
+    synchronized_ = rank_.clock;
+    return true;
+  }
+  double age() const override { return rank_.clock - synchronized_; }
+  double common_time(double reading) const override { return reading; }
+  double bound(double) const override { return 0; }
+  double disagreement() const override { return std::nan(""); }
+  double tolerance() const override { return 0; }
+  double now() const override { return rank_.clock; }
+
+ private:
+  Rank& rank_;
+  World& world_;
+  double synchronized_ = -std::numeric_limits<double>::infinity();
+};
+
 // Rank 0's; of another rank a call is a disagreement.
 class RecordingReporter final : public Reporter {
  public:
@@ -338,9 +370,10 @@ void run_rank(const Schedule& schedule, const Options& options, const Model& mod
   FakeLoad load(model, rank);
   RecordingReporter reporter(number, world.verdict(), outcome.told);
   FakeHostServices host(model, rank, outcome.progress);
+  FakeClock clock(rank, world);
   try {
     outcome.endings[static_cast<std::size_t>(number)] =
-        run_session({options, schedule, all_ranks, resources, load, reporter, host});
+        run_session({options, schedule, all_ranks, resources, load, reporter, host, &clock});
   } catch (const Disagreement&) {  // is told by the verdict
   } catch (const std::exception& error) {
     world.verdict().disagree(numbered("rank", number) + " throws " + error.what());

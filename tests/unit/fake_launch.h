@@ -26,12 +26,13 @@ struct At {
 /// What one rank has seen so far.
 struct Rank {
   int rank = 0;
-  int batches = 0;               ///< opened, a table's warm-up among them
-  int drifts = 0;                ///< how often the load's drift was asked for
-  int agreements = 0;            ///< on a largest value, over the world
-  double clock = 0;              ///< seconds of model time
-  std::string variant;           ///< whose variables are in force; empty: none
-  std::vector<std::string> log;  ///< what was called, in order
+  int batches = 0;                 ///< opened, a table's warm-up among them
+  int drifts = 0;                  ///< how often the load's drift was asked for
+  int agreements = 0;              ///< on a largest value, over the world
+  double clock = 0;                ///< seconds of model time
+  std::vector<double> clock_ages;  ///< at each synchronization of clocks: seconds since the one before
+  std::string variant;             ///< whose variables are in force; empty: none
+  std::vector<std::string> log;    ///< what was called, in order
 };
 
 /// What ranks run into. A function that is empty stands for "nothing".

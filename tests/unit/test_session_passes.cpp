@@ -246,6 +246,48 @@ TEST_CASE("the budget bounds the launch, and a row without a sample says so") {
   CHECK(outcome.ending().failed == 2);
 }
 
+// A repetition takes a second. The width of the first length takes three and its sample at least one, so that
+// nothing is left for the second length.
+TEST_CASE("no width of -arrival is measured beyond the budget") {
+  const Spec catalog[] = {bcast};
+  Passes passes;
+  passes.budget = 3.5;
+  Model model;
+  model.seconds = [](const At&) { return 1.0; };
+  Options options = in_passes(1, passes);
+  options.lengths = {8, 64};
+  options.settings.repetitions = 1;
+  options.sync_start = SyncStart::clock;
+  options.arrival = ArrivalChoice{.pattern = ArrivalPattern::last, .width = 3, .relative = true};
+  const Outcome outcome = launch(catalog, options, 2, model);
+  REQUIRE(outcome.rows("Bcast").size() == 1);
+  REQUIRE(outcome.failures().size() == 1);
+  CHECK(outcome.failures().front().bytes == 64);
+  CHECK(outcome.failures().front().cause == Failure::Cause::over_budget);
+  CHECK(outcome.log(0, {"open 64"}).empty());
+}
+
+TEST_CASE("in passes clocks are synchronized when they are 0.1 s old, and not before") {
+  const Spec catalog[] = {bcast};
+  Model model;
+  model.seconds = [](const At&) { return 1e-3; };
+  Options options = in_passes(1, exactly(200));
+  options.lengths = {8};
+  options.settings.repetitions = 2;
+  options.sync_start = SyncStart::clock;
+  const Outcome outcome = launch(catalog, options, 2, model);
+  for (const Rank& rank : outcome.ranks) {
+    const std::vector<double>& ages = rank.clock_ages;
+    REQUIRE(ages.size() > 5);
+    CHECK(std::isinf(ages.front()));
+    for (std::size_t i = 1; i + 1 < ages.size(); ++i) {
+      CHECK(ages[i] >= 0.1);
+      CHECK(ages[i] < 0.1 + 5e-3);  // a sample later at most
+    }
+    CHECK(ages.back() < 0.1 + 5e-3);  // the last one checks the samples since
+  }
+}
+
 TEST_CASE("an interrupted launch in passes reports the rows that it has") {
   const Spec catalog[] = {sendrecv};
   Model model;
