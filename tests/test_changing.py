@@ -179,6 +179,7 @@ def printed(words: list[str], folder: Path, **settings: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_an_option_is_its_field_and_its_row(tree: Path) -> None:
     """Records have it, the schema takes it, the companion compares it: none of them was changed."""
     compiler = shutil.which("c++") or lab.missing("a C++ compiler")
@@ -208,6 +209,7 @@ def test_an_option_is_its_field_and_its_row(tree: Path) -> None:
     assert differences(*sides) == [Difference("-stagger", ["2.5"], ["0"])]
 
 
+@pytest.mark.slow
 def test_a_figure_is_its_row_and_the_code_that_measures_it(tree: Path) -> None:
     compiler = shutil.which("c++") or lab.missing("a C++ compiler")
     (tree / "program.cpp").write_text(PROGRAM)
@@ -256,6 +258,7 @@ def imb(tree: Path, folder: Path, *words: str, **settings: str) -> subprocess.Co
     )
 
 
+@pytest.mark.slow
 def test_a_log_format_is_its_reader_and_a_line_of_the_registry(tree: Path, tmp_path: Path) -> None:
     """Detected, shown, stored and compared; a line that was not read is printed, and the exit status is 1."""
     rows = [f"Bcast, 4 ranks, {8 << n} bytes, 1000 repetitions: {1.5 + n}0 us" for n in range(3)]
@@ -289,6 +292,7 @@ RECORDS = [
 ]
 
 
+@pytest.mark.slow
 def test_an_mpi_library_is_its_class_and_its_tuner(tree: Path, tmp_path: Path) -> None:
     """Found by its launcher, listed in messages, launched, stored, and tuned."""
     options = [str(word) for word in fake_tuning.make(tmp_path / "mpi")]
@@ -315,6 +319,7 @@ def test_an_mpi_library_is_its_class_and_its_tuner(tree: Path, tmp_path: Path) -
     assert rules == [["Allreduce", 4, 1024, "fast"], ["Allreduce", 4, 16384, "fast"]]
 
 
+@pytest.mark.slow
 def test_a_command_is_its_module_and_a_line(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
     listed = imb(tree, tmp_path, "conditions", "records.jsonl")
@@ -325,6 +330,7 @@ def test_a_command_is_its_module_and_a_line(tree: Path, tmp_path: Path) -> None:
     assert unknown.returncode == 2 and unknown.stderr.count("\n") == 1, unknown
 
 
+@pytest.mark.slow
 def test_an_option_of_a_command_is_its_parameter(tree: Path, tmp_path: Path) -> None:
     """In its group of the help, refused where a form of the command would ignore it."""
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
@@ -341,6 +347,7 @@ def test_an_option_of_a_command_is_its_parameter(tree: Path, tmp_path: Path) -> 
     assert re.search(r"--rule NAME +Show only findings of this rule\.", options), options
 
 
+@pytest.mark.slow
 def test_a_slice_is_its_folder_and_a_line(tree: Path, tmp_path: Path) -> None:
     """It launches, judges, and is continued; taken out, the rest has no trace of it."""
     options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
@@ -353,6 +360,7 @@ def test_a_slice_is_its_folder_and_a_line(tree: Path, tmp_path: Path) -> None:
     assert "Measure how far launches lie apart." in imb(tree, tmp_path, "--help").stdout
 
 
+@pytest.mark.slow
 def test_an_experiment_is_its_room_and_its_lines(tree: Path, tmp_path: Path) -> None:
     """It plans one launch after the other, and continues as it would have."""
     options = [str(word) for word in fake_mpi.make(tmp_path / "mpi")]
@@ -365,6 +373,7 @@ def test_an_experiment_is_its_room_and_its_lines(tree: Path, tmp_path: Path) -> 
     assert (again.returncode, again.stdout) == (0, done.stdout), again
 
 
+@pytest.mark.slow
 def test_a_diagnosis_rule_is_its_function_its_limit_and_a_line(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
     judged = imb(tree, tmp_path, "diagnose", "records.jsonl")
@@ -407,9 +416,13 @@ def cmake() -> str:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[lab.Mpi, Path]:
-    """IMB-MPI1 with the page's benchmark, IMB-MPI4 with its form and IMB-NEIGHBOR, linked with the rest of the build."""
-    mpi, folder = mpich(), tmp_path_factory.mktemp("programs")
+def programs() -> tuple[lab.Mpi, Path]:
+    mpi = mpich()
+    return mpi, lab.built_once("changed-programs", lambda folder: build_programs(mpi, folder))
+
+
+def build_programs(mpi: lab.Mpi, folder: Path) -> None:
+    """Builds IMB-MPI1 with the page's benchmark, IMB-MPI4 with its form and IMB-NEIGHBOR, linked with the rest of the build."""
     catalog = "src/benchmarks/mpi1.h"
     changed: dict[str, str] = {}
     for heading, files in (
@@ -455,7 +468,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[lab.Mpi, Path]:
         ]
         libraries = [str(mpi.build / f"lib{library}.a") for library in LIBRARIES]
         run([mpi.wrapper, *objects, *libraries, "-lrt", "-o", str(folder / f"IMB-{name}")], mpi)
-    return mpi, folder
 
 
 def launch(

@@ -323,6 +323,7 @@ def test_a_check_with_the_old_build_is_interleaved(
     assert labels.count(["baseline-check/ours/old"]) == labels.count(["baseline-check/ours/new"]) == 8
 
 
+@pytest.mark.slow
 def test_a_check_with_the_old_setting_is_interleaved(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,9 +62,14 @@ def slower(records: list[Record], factor: float, benchmarks: tuple[str, ...]) ->
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report() -> Path:
+    """Built once, by one of the processes that run tests."""
+    return lab.built_once("report", build_report)
+
+
+def build_report(folder: Path) -> None:
     """Twelve sessions of one launch and eight: Bcast slower on B, Allreduce faster, and from the seventh of A on Alltoall."""
-    folder = tmp_path_factory.mktemp("report")
+    folder.mkdir()
     archive = Archive(folder / "archive")
     random = np.random.default_rng(11)
     for number in range(20):
@@ -90,7 +95,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     evil = load(archive, EVIL)
     (folder / "evil.html").write_text(report_page([evil, a], [compare(evil, a)], [diagnose(evil)]))
-    return folder
 
 
 @pytest.fixture
@@ -400,6 +404,10 @@ def test_a_browser_without_a_screen_prints_every_chart(report: Path, tmp_path: P
 
 @pytest.fixture(scope="session")
 def differing(report: Path) -> Path:
+    return lab.built_once("differing.html", lambda page: build_differing(report, page))
+
+
+def build_differing(report: Path, page: Path) -> None:
     """A comparison of sides that differ by many settings, one with a long text, and with more than two warnings."""
     archive = Archive(report / "archive")
     a, b = load(archive, "before"), load(archive, "after")
@@ -409,8 +417,7 @@ def differing(report: Path) -> Path:
             one.run.environment |= {f"UCX_SETTING_{number}": value for number in range(30)}
             one.run.environment["UCX_NET_DEVICES"] = ",".join(f"mlx5_{n}:{n}" for n in range(20)) + value
     found = msgspec.structs.replace(compare(a, b), warnings=[f"warning {n}" for n in range(5)])
-    (report / "differing.html").write_text(report_page([a, b], [found], []))
-    return report / "differing.html"
+    page.write_text(report_page([a, b], [found], []))
 
 
 def test_on_paper_the_speedups_are_not_after_pages_of_conditions(page: Any, differing: Path) -> None:

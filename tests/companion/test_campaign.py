@@ -431,6 +431,7 @@ def test_a_stopped_campaign_goes_on(imb: Imb, archive: Archive, trial: Trial, nu
     assert len(archive.ids()) == 5 and sum(bool(tags.labels) for tags in archive.tags().values()) == 4
 
 
+@pytest.mark.slow
 def test_ctrl_c_during_a_set_up_tears_down(archive: Archive, trial: Trial) -> None:
     trial.write(setup="sleep 60", teardown="sleep 0.5; echo ended >> $FAKE_LOG.ended")
     process = trial.start()
@@ -444,6 +445,7 @@ def test_ctrl_c_during_a_set_up_tears_down(archive: Archive, trial: Trial) -> No
     assert not list(archive.folder.glob("sessions/*/standing.json"))
 
 
+@pytest.mark.slow
 def test_a_running_campaign_is_left_alone(imb: Imb, archive: Archive, trial: Trial) -> None:
     trial.hold.touch()
     process = trial.start()
@@ -489,6 +491,7 @@ def psij_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))  # PSI/J keeps files there
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("psij_home")
 def test_a_campaign_as_a_local_job(imb: Imb, archive: Archive, trial: Trial) -> None:
     said = imb("campaign", trial.file, "--submit", "local")
@@ -497,6 +500,7 @@ def test_a_campaign_as_a_local_job(imb: Imb, archive: Archive, trial: Trial) -> 
     assert outcomes(archive) == ALL and trial.is_sound()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("psij_home")
 def test_a_campaign_per_pair_of_hosts(imb: Imb, archive: Archive, trial: Trial) -> None:
     trial.write(launches=1, more='host_pairs = ["n1", "n2", "n3"]')
@@ -569,6 +573,7 @@ def test_a_hanging_campaign_without_a_limit_goes_on_with_one(
     assert said.out.count("killed after 0.5 s (--timeout)") == 2
 
 
+@pytest.mark.slow
 def test_a_launch_without_a_new_row_reports_its_time_limit(
     imb: Imb, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:

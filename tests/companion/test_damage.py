@@ -163,6 +163,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_what_another_user_keeps_private_costs_one_note(
     imb: Imb, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +216,7 @@ def test_what_another_user_keeps_private_costs_one_note(
 CACHE_READERS = (["ls", "--format", "json"], ["query", "-f", "csv", "FROM runs ORDER BY run"], ["export"])
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_made_again(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     archive.add_many([launched(number) for number in range(3)])
     (tmp_path / "a.log").write_bytes(a_log(3.0))

@@ -497,6 +497,7 @@ def test_text_is_no_wider_than_a_hundred_columns(imb: Imb, tmp_path: Path) -> No
     assert "bandwidth" in heading and "lines" not in heading
 
 
+@pytest.mark.slow
 def test_a_curve_of_many_lengths_is_diagnosed(imb: Imb, tmp_path: Path) -> None:
     """Sums over all pairs of 20,000 lengths would take 32 GB."""
     rows = [

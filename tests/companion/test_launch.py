@@ -151,6 +151,7 @@ def test_output_goes_to_files_and_lines_come_live(tmp_path: Path) -> None:
     assert lines[1][1] - lines[0][1] > 0.2
 
 
+@pytest.mark.slow
 def test_hidden_values_are_in_no_file_and_a_stray_process_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +244,7 @@ def gone(pid: int, seconds: float = 10) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a child subreaper")
 def test_a_launcher_that_is_killed_takes_its_ranks_with_it(tmp_path: Path) -> None:
     other = subprocess.Popen(["sleep", "100"])

@@ -107,6 +107,7 @@ def test_a_session_that_died_long_ago_is_not_waited_for(imb: Imb, session: Path)
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_a_session_at_work_on_another_host_is_refused(
     imb: Imb, session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

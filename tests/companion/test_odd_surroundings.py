@@ -65,6 +65,7 @@ def test_launches_where_proc_cannot_be_read(
     assert imb("show", archive.ids()[0][:10]).code == 0
 
 
+@pytest.mark.slow
 def test_output_that_cannot_be_written(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     """A full disk, which /dev/full is, for each stream."""
     command = [sys.executable, "-m", "imb"]

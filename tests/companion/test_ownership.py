@@ -515,6 +515,7 @@ def test_a_session_does_not_go_on_without_its_secrets(
     assert not files_with(archive.folder, "an other's $word")
 
 
+@pytest.mark.slow
 def test_a_session_is_not_submitted_without_its_secrets(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

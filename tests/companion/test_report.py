@@ -203,6 +203,7 @@ def test_nothing_is_loaded_from_anywhere(two: tuple[Side, Side]) -> None:
     assert "http" not in policy
 
 
+@pytest.mark.slow
 def test_tables_have_captions_and_scopes_and_charts_a_text(two: tuple[Side, Side]) -> None:
     page = Page(report_page(two, [compare(*two)], [diagnose(side) for side in two]))
     tables, captions = len(page.having("table")), len(page.having("caption"))
@@ -219,6 +220,7 @@ def test_tables_have_captions_and_scopes_and_charts_a_text(two: tuple[Side, Side
     assert {"main", "header", "footer", "nav"} <= {tag for tag, _ in page.tags}
 
 
+@pytest.mark.slow
 def test_a_new_level_is_found_and_dated(archive: Archive) -> None:
     fill(archive, "runs", 12)
     side = load(archive, "runs")
@@ -280,6 +282,7 @@ def test_a_comparison_alone_is_a_page(two: tuple[Side, Side]) -> None:
     assert "slower" in speed["data"][-1]["text"][0]
 
 
+@pytest.mark.slow
 def test_all_of_the_suites_tables_have_a_page(imb: Imb, tmp_path: Path) -> None:
     logs = sorted((Path(__file__).parents[1] / "reference").glob("*.txt"))
     for log in logs:
@@ -343,6 +346,7 @@ def test_rows_that_changed_have_old_new_change_and_status(two: tuple[Side, Side]
     assert " \u2192 " in page.text and "\u00b5s" in page.text  # microseconds in the heat map
 
 
+@pytest.mark.slow
 def test_speedups_have_one_notation(archive: Archive, imb: Imb) -> None:
     """A decimal, whatever the verdict is; on the terminal, in Markdown and on the page."""
     fill(archive, "before", 6)

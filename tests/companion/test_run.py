@@ -311,6 +311,7 @@ def test_ctrl_c_keeps_what_is_done(mpi: lab.Mpi, archive: Archive, words: list[s
     assert list(archive.run(name).records().of(Result))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_launch_does_not_count_beside_its_repetition(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: signal.Signals
@@ -339,6 +340,7 @@ def test_an_interrupted_launch_does_not_count_beside_its_repetition(
     assert not list(archive.folder.glob("sessions/*/*.interrupted"))
 
 
+@pytest.mark.slow
 def test_resume_takes_the_newest_session_that_is_neither_finished_nor_running(
     imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

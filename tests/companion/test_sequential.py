@@ -38,6 +38,7 @@ def test_shares_of_all_looks_add_up_to_one(most: int) -> None:
     assert all(first >= later > 0 for first, later in zip(shares[FIRST:], shares[FIRST + 1 :], strict=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [False, True], ids=["welch", "pairs"])
 def test_looking_after_every_round_makes_no_more_errors_than_looking_once(pairs: bool) -> None:
     random = np.random.default_rng(1)

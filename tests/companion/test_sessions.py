@@ -107,6 +107,7 @@ def test_launches_of_other_sessions_beside_pairs_are_not_judged() -> None:
     assert any(one.startswith("3 launches of B without a partner") for one in found.warnings)
 
 
+@pytest.mark.slow
 def test_a_removed_run_costs_its_pair_and_the_campaign_again_adds_pairs(
     imb: Imb, archive: Archive, tmp_path: Path
 ) -> None:

@@ -139,6 +139,7 @@ def test_strangers_are_sent_away() -> None:
                 assert line.recv(1) == b"!"
 
 
+@pytest.mark.slow
 def test_a_turn_that_lasts_too_long_is_taken_away() -> None:
     log: list[str] = []
     with Conductor([1, 2], seed=1, limit=1.0) as conductor:
@@ -200,6 +201,7 @@ def test_a_turn_may_last_a_minute_or_ten_times_the_longest_one(longest: float, l
         assert [conductor.lost(side) for side in (0, 1)] == [None, lost]
 
 
+@pytest.mark.slow
 def test_a_launch_that_never_comes_is_not_waited_for_for_ever() -> None:
     log: list[str] = []
     with Conductor([1, 2], seed=1, limit=0.2) as conductor:
@@ -211,6 +213,7 @@ def test_a_launch_that_never_comes_is_not_waited_for_for_ever() -> None:
     assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ar"]
 
 
+@pytest.mark.slow
 def test_launches_that_all_stop_while_they_start_are_ended() -> None:
     """One rank of each has connected, as where MPI_Init hangs on the others."""
     with Conductor([2, 2], seed=1, limit=0.1) as conductor:

@@ -118,6 +118,7 @@ def test_a_slow_uplink_drains_no_host(fault: str, noise: str) -> None:
     assert (found["right"], found["drained"]) == (3, 0), found
 
 
+@pytest.mark.slow
 def test_two_slow_uplinks_and_a_slow_host_below_one() -> None:
     """The host is named, as it is slower than the others of its switch."""
 

@@ -653,6 +653,7 @@ def test_a_launcher_that_hangs_after_its_records_ends_in_time(
     assert 0.5 < checks.measure(kept, 0.5).seconds < 3
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_launch_that_hangs_ends_in_time(site: Site, tmp_path: Path) -> None:
     site.learn()

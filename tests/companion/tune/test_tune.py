@@ -405,6 +405,7 @@ def test_a_user_without_a_home_folder_tunes(imb: Imb, tune: Tune, tmp_path: Path
     assert (tmp_path / "out/switch.sh").exists()
 
 
+@pytest.mark.slow
 def test_an_mpi_with_which_a_file_is_slower_is_not_recorded_as_proven(
     verify: Tune, imb: Imb, tmp_path: Path
 ) -> None:
@@ -441,12 +442,14 @@ def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
     return run
 
 
+@pytest.mark.slow
 def test_verify_confirms(verify: Tune) -> None:
     said = verify({1024: "fast", 16384: "fast"})
     assert said.code == 0, said.err
     assert said.out.splitlines()[0] == "confirmed: 2 changed cells faster with the file, none slower"
 
 
+@pytest.mark.slow
 def test_verify_finds_a_slower_cell(verify: Tune) -> None:
     said = verify({64: "slower", 1024: "fast"}, "--format", "json")
     assert said.code == 10, said.err
@@ -505,6 +508,7 @@ def test_a_session_of_other_launches_is_not_continued(
     )
 
 
+@pytest.mark.slow
 def test_a_budget_that_does_not_suffice_is_said(tune: Tune, tmp_path: Path) -> None:
     said = tune(FakeTuner(["fast"]), "Allreduce", "--budget", "10s")
     assert said.code == 11
