@@ -80,7 +80,7 @@ run: build ## build and run; COMPONENT=MPI1 NP=2 ARGS='PingPong ...' MPI=...
 	@cores=$$(lscpu -p=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l); \
 	more=; [ $(NP) -le $$cores ] || more='$(MPI_OVERSUBSCRIBE)'; rc=0; \
 	$(if $(record),rm -f $(record);) set -- $(MPI_ENV) $(LAUNCHER) $$more -n $(NP) $(BUILD)/bin/IMB-$(COMPONENT) $(ARGS) $(if $(record),-json $(record)); \
-	$(if $(filter file,$(origin LAUNCHER)),$(PYTHON) tools/busy.py $(NP);) echo "$$*"; env "$$@" || rc=$$?; \
+	$(if $(filter file,$(origin LAUNCHER)),$(PYTHON) tools/foreign_load.py $(NP);) echo "$$*"; env "$$@" || rc=$$?; \
 	$(if $(record),[ ! -f $(record) ] || echo "JSON lines: $(record)";) \
 	$(if $(filter no,$(COMPANION)),,if $(MAKE) --no-print-directory companion; \
 	then $(if $(record),echo "keep them: $(ENV)/bin/imb import $(record)"); \

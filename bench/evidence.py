@@ -214,7 +214,9 @@ def causes(*launches: observations.Launch) -> list[str]:
 def the_path(launch: observations.Launch) -> str:
     mean = path.mean_repetitions(one for _, one in launch.sampled())
     rows = path.set_repetitions(launch.rows.values(), mean)
-    return "; ".join(f"{one.name}{f' ({one.why})' if one.why else ''}" for one in path.ways(launch.run, rows))
+    return "; ".join(
+        f"{one.name}{f' ({one.why})' if one.why else ''}" for one in path.message_paths(launch.run, rows)
+    )
 
 
 def path_series(place: Lab, options: argparse.Namespace) -> list[Tally]:

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from imb.model.intent import Intent
 from imb.model.mpis import Host
 from imb.model.observations import METRICS, Launch, launches_of
-from imb.model.records import read_file
+from imb.model.records import read
 from imb.mpi import host_conditions, installations
 from imb.mpi.launchers import launch_command
 from imb.runner.interleave import Conductor
@@ -152,7 +152,7 @@ def pack(options: argparse.Namespace) -> None:
     run: Launch | None = None
     for series in SERIES:
         for file in sorted(options.folder.glob(f"{series}-*.jsonl")):
-            [launch] = launches_of(read_file(file), file.name)
+            [launch] = launches_of(read(file.read_bytes(), file.name), file.name)
             if launch.end is None or launch.end.state != "complete":
                 sys.exit(f"{file}: this launch did not end well; delete it and record again")
             launches += 1

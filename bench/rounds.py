@@ -3,7 +3,7 @@
 
     bench/rounds.py [--pool bench/pool.parquet] [--draws 1000]
 
-Every test judges the bands by Holm's method at the looks and shares of imb.compare.sequential, and stops when every band
+Every test judges the bands by Holm's method at the looks and shares of imb.compare.repeated_looks, and stops when every band
 differs. They differ in what they know of a band's spread between pairs:
 
 Student's t      its own pairs so far, as `imb` does

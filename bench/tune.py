@@ -115,8 +115,8 @@ def tuned(truth: Truth, noise: Noise, seed: int, *, apart: bool = False, most: i
         search = Search(logs.shape[0], logs.shape[1], MARGIN)
         while rounds := search.rounds_needed():
             for _ in range(rounds):
-                search.add(_round(machine, logs, *search.needed(), apart=apart)[None])
-        choices.append(search.chosen())
+                search.add(_round(machine, logs, *search.next_round(), apart=apart)[None])
+        choices.append(search.choices())
     default = np.concatenate([logs[:, 0] for logs in truth.groups])
     proposed = np.concatenate(
         [logs[range(len(logs)), one] for logs, one in zip(truth.groups, choices, strict=True)]
@@ -126,9 +126,9 @@ def tuned(truth: Truth, noise: Noise, seed: int, *, apart: bool = False, most: i
     left = most
     while pairs := proof.pairs_needed():
         if left is not None:
-            pairs = proof.affordable(left)
+            pairs = proof.affordable_pairs(left)
             left -= pairs
-            if not pairs and proof.launched < LOOKS[0]:
+            if not pairs and proof.pairs_launched < LOOKS[0]:
                 break
             if not pairs:
                 proof.end()
@@ -140,8 +140,8 @@ def tuned(truth: Truth, noise: Noise, seed: int, *, apart: bool = False, most: i
             np.array([[without.probe, with_it.probe] for without, with_it in launched]),
             np.array([without.control - with_it.control for without, with_it in launched]),
         )
-    final = np.where(proof.changed, proposed, default) if proof.good else default
-    return _drawn(truth, final, machine.launches, proof.good)
+    final = np.where(proof.changed, proposed, default) if proof.is_proven else default
+    return _drawn(truth, final, machine.launches, proof.is_proven)
 
 
 def _round(

@@ -6,7 +6,7 @@
 Identical launches (recorded by bench/pool.py) are drawn without overlap into two sides and compared: whatever is called
 faster or slower is false. Launches of which every iteration took a known share longer are compared with those as they
 were: what is not called slower is missed; likewise pairs of interleaved launches. What this machine's
-spread hides is shown with made launches of a smaller spread. Launches until decided (imb.compare.sequential) are replayed round by
+spread hides is shown with made launches of a smaller spread. Launches until decided (imb.compare.repeated_looks) are replayed round by
 round, beside ten fixed rounds of the same launches. Draws from one pool are not independent of each other, so the
 figures are less certain than their number of draws suggests. Deterministic. --write puts the figures between the marks of a page.
 """

@@ -244,7 +244,7 @@ def test_make_run_takes_an_mpi_of_the_path(tmp_path: Path) -> None:
 
 def test_make_asks_for_the_mpi_of_a_run_again_where_the_path_changes(sources: Sources) -> None:
     """It looks for one of `run` and one of `build` apart."""
-    sources.touch(*NEEDED, "tools/busy.py")
+    sources.touch(*NEEDED, "tools/foreign_load.py")
     asks = "import sys\nfrom pathlib import Path\nopen('asked', 'a').write(sys.argv[1] + '\\n')\n"
     asks += "Path(sys.argv[3]).parent.mkdir(parents=True, exist_ok=True)\nPath(sys.argv[3]).write_text('KEY := k\\nMPI_LAUNCHER := true\\n')\n"
     (sources.folder / "tools" / "setup.py").write_text(asks)
@@ -269,7 +269,7 @@ NINJA = '#!/bin/sh\nmkdir -p "$2/bin" && echo "#!/bin/sh" >"$2/bin/IMB-MPI1" && 
 def test_make_run_ends_with_what_puts_its_programs_on_the_path(sources: Sources, shell: str) -> None:
     """Those of its MPI, before others of the PATH; but not the Python and the IMB-MPI1 of a downloaded MPI."""
     env, top = sources.folder / ".env", sources.folder
-    sources.touch(*NEEDED, "tools/busy.py")
+    sources.touch(*NEEDED, "tools/foreign_load.py")
     (top / "tools/progress.py").write_text("import subprocess, sys; sys.exit(subprocess.call(sys.argv[2:]))")
     real = lab.TOP / "tools" / "setup.py"
     (top / "tools/setup.py").write_text(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import lab
 import pytest
-from imb.mpi import prebuilt
+from imb.mpi import prebuilt_programs
 from imb.mpi.installations import Installation
 
 LIBRARIES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-abi": "libmpi_abi.so.1"}
@@ -256,7 +256,7 @@ def test_the_companion_chooses_as_the_launcher_does(machine, flavor, libraries, 
     names = {"openmpi": "prterun", "mpich": "mpiexec.hydra", "intel": "mpiexec.hydra"}
     above = machine.mpi("a", *libraries, launcher=names[flavor]) / "bin" / names[flavor]
     mpi = Installation(flavor=flavor, version="", major=5, wrapper="", launcher=str(above))
-    found = prebuilt.interface_of(mpi)
+    found = prebuilt_programs.interface_of(mpi)
     assert (found.key if found else None) == interface
     if interface:
         assert machine.chosen(above).interface == interface

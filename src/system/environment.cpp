@@ -11,7 +11,7 @@ namespace openimb::system {
 namespace {
 
 // Whether a variable of this name may hold a secret, which records must not contain. Compares the words
-// between underscores, as the companion does (confidential.py). A part of a word is not enough: UCX_IB_PKEY
+// between underscores, as the companion does (secrecy.py). A part of a word is not enough: UCX_IB_PKEY
 // and MPICH_RMA_PASSIVE are settings to compare.
 bool is_secret(std::string_view name) {
   std::string upper(name);

@@ -9,7 +9,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from imb.model.intent import Intent
 from imb.model.mpis import Host
-from imb.mpi.allocation import Allocation, hosts_offered
+from imb.mpi.allocation import Allocation, offered_hosts
 from imb.mpi.installations import Installation
 from imb.mpi.launchers import launch_command
 from imb.runner.session import is_in_job
@@ -98,11 +98,11 @@ def test_how_many_ranks_are_offered() -> None:
 
 def test_how_many_hosts_are_offered() -> None:
     assert (
-        hosts_offered([], SLURM) == 3 and hosts_offered(["a", "b"], SLURM) == 2 and hosts_offered([], {}) == 1
+        offered_hosts([], SLURM) == 3 and offered_hosts(["a", "b"], SLURM) == 2 and offered_hosts([], {}) == 1
     )
-    assert hosts_offered([], {**LSF, "LSB_MCPU_HOSTS": "a 3 b 3 c 1 d 1"}) == 4
-    assert hosts_offered([], FLUX) == 4
-    assert hosts_offered([], {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "4"}) == 4
+    assert offered_hosts([], {**LSF, "LSB_MCPU_HOSTS": "a 3 b 3 c 1 d 1"}) == 4
+    assert offered_hosts([], FLUX) == 4
+    assert offered_hosts([], {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "4"}) == 4
 
 
 @pytest.mark.parametrize(

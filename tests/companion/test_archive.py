@@ -105,7 +105,7 @@ def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     assert {archive.run(run_id).part("output.txt") for run_id in archive.ids()} == {
         str(text).encode() for text in (*range(45), *range(50, 60))
     }
-    assert not list(archive.tmp.iterdir()) and not list(archive.removed.iterdir())
+    assert not list(archive.tmp.iterdir()) and not list(archive.removed_folder.iterdir())
 
 
 def test_a_killed_writer_leaves_no_run(tmp_path: Path) -> None:
@@ -124,14 +124,14 @@ def test_many_runs_are_synced_without_holding_up_the_machine(
 ) -> None:
     synced: list[str] = []
     monkeypatch.setattr("os.sync", lambda: pytest.fail("all file systems are synced"))
-    monkeypatch.setattr("imb.store.durable.sync_path", lambda path: synced.append(path.name))
+    monkeypatch.setattr("imb.store.durable_files.sync_path", lambda path: synced.append(path.name))
     Archive(tmp_path).add_many([launch(str(number)) for number in range(20)])
     assert synced.count("manifest.json") == synced.count("records.jsonl") == 20
 
 
 def test_labels_of_many_runs_are_synced_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[Path] = []
-    monkeypatch.setattr("imb.store.durable.sync_path", synced.append)
+    monkeypatch.setattr("imb.store.durable_files.sync_path", synced.append)
     archive = Archive(tmp_path)
     added = archive.add_many([replace(launch(str(number)), labels=["x", "y"]) for number in range(20)])
     assert all(archive.tags()[one.id].labels == ["x", "y"] for one in added)

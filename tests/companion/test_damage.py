@@ -338,7 +338,7 @@ def test_an_import_of_stored_runs_writes_nothing(
     (tmp_path / "many.log").write_bytes(b"".join(a_log(1.0 + number) for number in range(20)))
     assert imb("import", tmp_path / "many.log").code == 0
     synced: list[Path] = []
-    monkeypatch.setattr("imb.store.durable.sync_path", synced.append)
+    monkeypatch.setattr("imb.store.durable_files.sync_path", synced.append)
     assert "20 runs, 0 of them new" in imb("import", tmp_path / "many.log").out
     assert not synced
     assert "20 others labeled" in imb("import", tmp_path / "many.log", "--label", "x").out
@@ -464,7 +464,14 @@ def test_a_folder_of_a_shared_archive_that_another_user_made_is_named(
     """The archive itself is open to all; `runs/ab` and labels got the umask of their first writer."""
     archive = Archive(shared / "archive")
     archive.add(launched(1))
-    for folder in (shared, archive.folder, archive.runs, archive.tmp, archive.label_folder, archive.removed):
+    for folder in (
+        shared,
+        archive.folder,
+        archive.runs,
+        archive.tmp,
+        archive.label_folder,
+        archive.removed_folder,
+    ):
         folder.chmod(0o777)
     if closed == "labels":
         archive.label_folder.chmod(0o755)

@@ -249,7 +249,7 @@ def test_a_switch_of_protocol_is_located_and_no_fault(at: int) -> None:
     (one,) = said.findings
     assert (one.rule, one.level) == ("switch", "information")
     assert (one.evidence["last_bytes"], one.evidence["first_bytes"]) == (at // 2, at)
-    assert said.healthy
+    assert said.is_healthy
 
 
 def test_collectives_are_held_against_pingpong() -> None:

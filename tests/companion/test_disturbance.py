@@ -10,7 +10,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.test_failed_launch import HOST, failing
-from imb.model.busy import too_busy
+from imb.model.foreign_load import too_busy
 from imb.model.records import End, Passes, Rank, Result, Run, write
 from imb.mpi.load import Load
 from imb.store.store import Archive
@@ -103,7 +103,7 @@ def test_make_run_warns_before_it_launches() -> None:
     cpus = os.cpu_count() or 1
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cpus)]
     try:
-        tool = Path(__file__).parents[2] / "tools" / "busy.py"
+        tool = Path(__file__).parents[2] / "tools" / "foreign_load.py"
         done = subprocess.run(
             [sys.executable, "-I", "-S", tool, str(cpus)], capture_output=True, text=True, timeout=60
         )

@@ -60,7 +60,7 @@ def test_the_undo_of_many_runs_is_a_command_that_works(imb: Imb, archive: Archiv
 
 def test_verify_names_what_does_not_belong_under_runs(imb: Imb, archive: Archive, three: list[str]) -> None:
     imb("archive", "rm", three[0][:10])
-    (moved,) = archive.removed.iterdir()
+    (moved,) = archive.removed_folder.iterdir()
     moved.rename(archive.runs / moved.name)
     said = imb("archive", "verify")
     assert said.code == 1 and f"{archive.runs / moved.name}: does not belong here" in said.err

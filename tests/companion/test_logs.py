@@ -22,7 +22,6 @@ from imb.model.records import (
     Result,
     Run,
     read,
-    read_file,
 )
 from imb.readers import columnar
 from imb.readers.formats import parse
@@ -599,7 +598,7 @@ def test_passes_of_one_launch_are_not_those_of_the_next() -> None:
 
 def test_passes_are_written_as_the_suite_writes_them() -> None:
     """The expected lines are those of tests/unit/test_report.cpp."""
-    text = classic_text.text(read_file(EXAMPLES / "passes.jsonl").records)
+    text = classic_text.text(read((EXAMPLES / "passes.jsonl").read_bytes(), "passes.jsonl").records)
     for line in (
         "# Passes                         :   until each row is within +-1 % or 5 s have passed; figures are medians over passes",
         "       #bytes #repetitions      t[usec]   Mbytes/sec        +-[%]      defects",

@@ -195,7 +195,7 @@ def test_a_user_without_a_home_folder_runs_the_programs_of_the_package(
     assert (said.code, said.err) == (2, f"{NO_HOME}set HOME or XDG_CACHE_HOME\n")
     (tmp_path / "mpi/lib").mkdir()
     (tmp_path / "mpi/lib/libmpi.so.40").touch()
-    monkeypatch.setattr("imb.mpi.prebuilt.packaged_programs", lambda: tmp_path / "mpi/bin")
+    monkeypatch.setattr("imb.mpi.prebuilt_programs.packaged_programs", lambda: tmp_path / "mpi/bin")
     said = imb(*words)
     assert said.code == 0 and ": 1 row in " in said.out, said.err
 

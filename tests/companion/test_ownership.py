@@ -14,13 +14,13 @@ import pytest
 from companion import fake_mpi
 from companion.cluster import until
 from companion.door import Imb
-from imb.model import confidential
+from imb.model import secrecy
 from imb.model.baselines import Baseline
 from imb.model.errors import ImbError
 from imb.mpi import host_conditions
 from imb.mpi.secret_filter import SecretFilter
 from imb.runner.ownership import make_session_folder
-from imb.store.durable import create
+from imb.store.durable_files import create
 from imb.store.store import Archive
 
 PACKAGE = Path(package.__file__).parents[1]
@@ -451,13 +451,13 @@ def test_secrets_of_headers_and_members_are_masked_and_taken_from_the_environmen
     (tmp_path / "curl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     whole = command.format(SECRET)
-    shown = confidential.hidden_command(whole)
+    shown = secrecy.hidden_command(whole)
     assert (
         SECRET not in shown
         and "***" in shown
         and shown.startswith("curl " if command[0] == "c" else "sh -c ")
     )
-    assert any(SECRET in value for value in confidential.secret_values(commands=[whole]))
+    assert any(SECRET in value for value in secrecy.secret_values(commands=[whole]))
     for name in ("Authorization", "X_Auth_Token", "password"):
         monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("Cookie", f"a=b; session={SECRET}")
@@ -465,7 +465,7 @@ def test_secrets_of_headers_and_members_are_masked_and_taken_from_the_environmen
     def got(text: str) -> str:
         return subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=True).stdout
 
-    assert got(confidential.revealed_command(shown)) == got(whole) != ""
+    assert got(secrecy.revealed_command(shown)) == got(whole) != ""
 
 
 def test_other_users_do_not_see_secrets_of_a_real_launch(
@@ -570,7 +570,7 @@ def test_a_session_is_not_submitted_without_its_secrets(
     ],
 )
 def test_names_of_secrets(name: str) -> None:
-    assert confidential.hide_secrets({name: "x"}) == {name: "(hidden)"}
+    assert secrecy.hide_secrets({name: "x"}) == {name: "(hidden)"}
 
 
 @pytest.mark.parametrize(
@@ -609,7 +609,7 @@ def test_names_of_secrets(name: str) -> None:
 )
 def test_names_of_settings_that_are_no_secrets(name: str) -> None:
     """Their values are compared, and a resumed session has them."""
-    assert confidential.hide_secrets({name: "x"}) == {name: "x"}
+    assert secrecy.hide_secrets({name: "x"}) == {name: "x"}
 
 
 def test_a_comparison_sees_settings_whose_names_look_like_secrets(
@@ -648,18 +648,18 @@ def test_passwords_of_urls_are_masked_and_taken_from_the_environment(
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     whole = command.format(SECRET)
-    shown = confidential.hidden_command(whole)
+    shown = secrecy.hidden_command(whole)
     assert shown == command.format("***")
-    assert SECRET in confidential.secret_values(commands=[whole])
+    assert SECRET in secrecy.secret_values(commands=[whole])
     with pytest.raises(ImbError, match="variable password_"):
-        confidential.revealed_command(shown)
+        secrecy.revealed_command(shown)
     for name in ("me_git_site", "git_site", "me_proxy", "me_pypi_site", "me_host"):
         monkeypatch.setenv(f"password_{name}", SECRET)
 
     def got(text: str) -> str:
         return subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=True).stdout
 
-    assert got(confidential.revealed_command(shown)) == got(whole)
+    assert got(secrecy.revealed_command(shown)) == got(whole)
 
 
 def test_no_password_of_a_url_is_recorded_or_printed(
@@ -692,6 +692,6 @@ def test_words_that_are_no_secrets_stay() -> None:
         "modprobe xpmem; echo 'it is done' \"really\" it\\'s",
         "export UCX_TLS=tcp KEYS= && test -e $FAKE_LOG.idle || { echo 'in use'; exit 3; }",
     ):
-        assert confidential.hidden_command(command) == command
+        assert secrecy.hidden_command(command) == command
     words = "--export ALL,B=1 --mca btl self,tcp -x MY_TOKEN --bind-to core --env A=b -n 2 --export=ALL,B=1 -genv UCX_TLS tcp"
-    assert " ".join(confidential.hidden_arguments(words.split())) == words
+    assert " ".join(secrecy.hidden_arguments(words.split())) == words

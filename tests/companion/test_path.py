@@ -65,8 +65,8 @@ def launched(
     return found
 
 
-def the_way(one: Launch) -> path.Way:
-    [found] = path.ways(one.run, one.rows.values())
+def the_way(one: Launch) -> path.MessagePath:
+    [found] = path.message_paths(one.run, one.rows.values())
     return found
 
 
@@ -156,7 +156,7 @@ def test_what_cannot_be_known_is_unknown() -> None:
     assert (
         "no interface counted" in the_way(launched(pingpong(), TWO)).why
     )  # one memory, or an adapter that counts not
-    assert path.ways(Run(), []) == []
+    assert path.message_paths(Run(), []) == []
 
 
 def test_passes_count_all_samples() -> None:

@@ -55,7 +55,7 @@ def test_a_missing_precision_leaves_no_hole_in_the_sentence() -> None:
             del launch.rows[key]
     found = parts_of(made)
     assert found.precision() is None
-    assert advice(found) == f"take more launches: ±5 % needs {found.needed()}"
+    assert advice(found) == f"take more launches: ±5 % needs {found.launches_needed()}"
 
 
 def test_no_figure_is_absurd(imb: Imb, archive: Archive) -> None:

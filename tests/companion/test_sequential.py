@@ -14,7 +14,7 @@ from companion.door import Imb
 from companion.test_compare import content, longer, rows_of, side_of
 from imb.compare.comparison import CompareSettings, Comparison, Effect, compare
 from imb.compare.effects import combine_looks, verdict_of
-from imb.compare.sequential import plan_looks
+from imb.compare.repeated_looks import plan_looks
 from imb.model.observations import Side
 from imb.model.sequential_design import FACT, FIRST, MOST, SequentialDesign, design_of
 from imb.report.comparison_text import comparison_markdown, headline

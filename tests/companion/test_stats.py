@@ -9,7 +9,7 @@ from imb.stats.medians import percentiles
 from imb.stats.multiplicity import Family, Permutations, holm, permits, unequal_spreads
 from imb.stats.shift import (
     Shift,
-    detectable,
+    detectable_difference,
     launches_needed,
     level_of,
     middle_variance,
@@ -179,9 +179,10 @@ def test_the_launches_that_are_said_to_be_needed_do(spread: float, change: float
     critical = stats.t.ppf(1 - level / 2, degrees)
     power = stats.nct.sf(critical, degrees, change / error)
     assert power + 1e-5 >= 0.95 and (n <= 4 or power < 0.98)
-    assert detectable(spread, n, n, level) <= change * 1.01
+    assert detectable_difference(spread, n, n, level) <= change * 1.01
     assert (
-        np.isnan(launches_needed(float("nan"), change, level)) and detectable(spread, 1, 1, level) == np.inf
+        np.isnan(launches_needed(float("nan"), change, level))
+        and detectable_difference(spread, 1, 1, level) == np.inf
     )
 
 
@@ -189,7 +190,7 @@ def test_the_launches_that_are_said_to_be_needed_do(spread: float, change: float
 def test_what_is_detectable_is_found_as_often_as_promised(pairs: bool) -> None:
     for n in (3, 5, 10, 1000):
         degrees = n - 1 if pairs else 2 * n - 2
-        away = detectable(0.02, n, n, 0.005 / 16, 0.9, pairs=pairs) / (0.02 * np.sqrt(2 / n))
+        away = detectable_difference(0.02, n, n, 0.005 / 16, 0.9, pairs=pairs) / (0.02 * np.sqrt(2 / n))
         assert stats.nct.sf(stats.t.isf(0.0025 / 16, degrees), degrees, away) == pytest.approx(0.9, abs=1e-4)
 
 

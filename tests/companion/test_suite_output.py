@@ -5,7 +5,7 @@ from pathlib import Path
 import lab
 import pytest
 from imb.model.options import pass_limits
-from imb.model.records import End, Failure, Result, Run, read_file
+from imb.model.records import End, Failure, Result, Run, read
 from imb.readers.formats import parse
 
 # What text does not tell, or tells otherwise: the order of a group's ranks as one list, the mean of passive targets,
@@ -57,11 +57,11 @@ def test_text_and_records_agree(
 ) -> None:
     lengths = "" if "-msgsize" in arguments else "-msglog 3"
     done = lab.run(mpi, ranks, f"{arguments} -iter 10 {lengths}", component=component, records=tmp_path)
-    wanted = read_file(tmp_path / "records.jsonl")
+    wanted = read((tmp_path / "records.jsonl").read_bytes(), "records.jsonl")
     log = parse(done.text.encode(), "output")
     assert not log.problems and not log.notes
     [launch] = log.launches
-    read = list(launch.records())
+    found = list(launch.records())
     assert launch.run.component == component
     run = next(wanted.of(Run))
     assert (
@@ -75,9 +75,9 @@ def test_text_and_records_agree(
     assert launch.end and launch.end.passes == end.passes
     unit = run.option("mbyte", float)
     assert launch.bytes_per_megabyte == unit
-    failures = [said(f) for f in read if isinstance(f, Failure)]
+    failures = [said(f) for f in found if isinstance(f, Failure)]
     assert failures == [said(f) for f in wanted.of(Failure)]
-    pairs = list(zip([r for r in read if isinstance(r, Result)], wanted.of(Result), strict=True))
+    pairs = list(zip([r for r in found if isinstance(r, Result)], wanted.of(Result), strict=True))
     assert pairs
     for seen, meant in pairs:
         labeled = meant.benchmark == "simple_halo"  # prints six significant digits

@@ -156,8 +156,8 @@ def test_a_turn_that_lasts_too_long_is_taken_away() -> None:
         began = time.monotonic()
         played(lambda: a.play("rpppr"), stop_one_rank)
         assert 0.9 < time.monotonic() - began < 10
-        lost = conductor.lost(1)
-        assert conductor.lost(0) is None and lost is not None
+        lost = conductor.stop_reason(1)
+        assert conductor.stop_reason(0) is None and lost is not None
         assert re.fullmatch(
             r"1 of 2 ranks did not end the turn within \S+ s \(turns took \S+ s at most\)", lost
         ), lost
@@ -171,7 +171,9 @@ def test_a_limit_holds_although_strangers_keep_connecting() -> None:
             player.come()
             player.lines[0].sendall(b"r")  # one of them gets the turn and does not end it
         deadline = time.monotonic() + 5
-        while not any(lost := [conductor.lost(side) for side in (0, 1)]) and time.monotonic() < deadline:
+        while (
+            not any(lost := [conductor.stop_reason(side) for side in (0, 1)]) and time.monotonic() < deadline
+        ):
             with socket.create_connection((players[0].host, int(players[0].port)), timeout=10):
                 time.sleep(0.02)
         (why,) = filter(None, lost)
@@ -198,7 +200,7 @@ def test_a_turn_may_last_a_minute_or_ten_times_the_longest_one(longest: float, l
             conductor._longest, conductor._waited = longest, waited
             conductor._give_up()
         conductor._selector.close()
-        assert [conductor.lost(side) for side in (0, 1)] == [None, lost]
+        assert [conductor.stop_reason(side) for side in (0, 1)] == [None, lost]
 
 
 @pytest.mark.slow
@@ -209,7 +211,7 @@ def test_a_launch_that_never_comes_is_not_waited_for_for_ever() -> None:
         b.ranks = 1
         b.come()
         played(lambda: a.play("rppr"))
-        assert conductor.lost(1) == "1 of 2 ranks did not connect within 1 s of the other launches"
+        assert conductor.stop_reason(1) == "1 of 2 ranks did not connect within 1 s of the other launches"
     assert [word[1:] for word in log[::2]] == ["ar", "ap", "ap", "ar"]
 
 
@@ -221,7 +223,9 @@ def test_launches_that_all_stop_while_they_start_are_ended() -> None:
         for player in players:
             player.come()
         deadline = time.monotonic() + PATIENCE
-        while None in (lost := [conductor.lost(side) for side in (0, 1)]) and time.monotonic() < deadline:
+        while (
+            None in (lost := [conductor.stop_reason(side) for side in (0, 1)]) and time.monotonic() < deadline
+        ):
             time.sleep(0.05)
         assert lost == ["1 of 2 ranks did not connect within 0.5 s of the other ranks"] * 2
 

@@ -69,8 +69,8 @@ def test_parts_are_what_they_were_made_of() -> None:
 
 def test_errors_of_medians_are_no_launches() -> None:
     found = parts_of(side(Made(within=0.1, states=0.0, launches=0.0, rows=60), 10, random()))
-    assert found.dominates is not None
-    assert found.dominates.name == "within"
+    assert found.largest_part is not None
+    assert found.largest_part.name == "within"
     others = [part.typical for part in found.parts[1:]]
     assert max(others) < 0.05
     assert found.certain
@@ -98,7 +98,7 @@ def test_rows_with_one_figure_have_no_spread_between_launches() -> None:
 
 def test_more_launches_narrow_the_mean() -> None:
     found = parts_of(side(Made(launches=0.3, within=0.01, states=0.01), 10, random()))
-    needed = found.needed(0.05)
+    needed = found.launches_needed(0.05)
     assert needed is not None
     assert 80 < needed < 300
     now, then, fewer = found.precision(), found.precision(needed), found.precision(needed - 1)
@@ -112,9 +112,11 @@ def test_more_launches_narrow_the_mean() -> None:
 def test_advice_has_the_number_of_launches() -> None:
     launches = parts_of(side(Made(launches=0.3), 10, random()))
     assert verdict(launches, figures=False) == "the spread between launches dominates"
-    assert advice(launches) == f"take more launches: ±5 % needs {launches.needed()}"
+    assert advice(launches) == f"take more launches: ±5 % needs {launches.launches_needed()}"
     enough = parts_of(side(Made(launches=0.05), 40, random()))
-    assert enough.dominates is not None and enough.dominates.name == "launches" and advice(enough) is None
+    assert (
+        enough.largest_part is not None and enough.largest_part.name == "launches" and advice(enough) is None
+    )
     within = parts_of(side(Made(within=0.2, states=0.0, launches=0.0), 10, random()))
     assert verdict(within, figures=False) == "the error within a launch dominates"
     assert advice(within) == "take more passes (a larger --launch-budget)"
@@ -130,7 +132,7 @@ def test_a_simulated_machine_has_no_variance() -> None:
             effective_samples=10, states=[MachineState(1e-7, 10, seconds)],
         )  # fmt: skip
     found = parts_of(of(*(machines.launch(rows) for _ in range(3))))
-    assert found.dominates is None
+    assert found.largest_part is None
     assert verdict(found) == "no spread above 0.01 %"
     assert advice(found) is None
 

@@ -286,7 +286,7 @@ def _variants_file(store: Archive, a: list[str], b: list[str]) -> Path:
     ImbError."""
     import hashlib
 
-    from imb.store.durable import write_whole
+    from imb.store.durable_files import write_whole
 
     for word in (*a, *b):
         name, equals, _ = word.partition("=")

@@ -89,22 +89,21 @@ def imb(
     """Run MPI benchmarks, keep their results and compare them: the companion of OpenIMB."""
 
 
-def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Refuse NaN as the value of an option, and report Ctrl-C as an error, which Typer would not."""
+def _guard(command: Callable[..., None]) -> Callable[..., None]:
+    """Refuse infinity and NaN as the value of an option, which Typer accepts in a range without a limit (older versions
+    accept NaN in any range), and report Ctrl-C as an error, which Typer would not."""
 
     @functools.wraps(command)
-    def wrapped(*words: object, **options: object) -> None:
+    def run_command(*words: object, **options: object) -> None:
         for name, value in options.items():
-            if isinstance(value, float) and math.isnan(
-                value
-            ):  # older versions of Typer accept it in any range
-                raise typer.BadParameter(f"'--{name.replace('_', '-')}': nan is no number")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise typer.BadParameter(f"'--{name.replace('_', '-')}': {value} is no number")
         try:
             command(*words, **options)
         except KeyboardInterrupt:
             raise ImbError("interrupted", status=Status.INTERRUPTED) from None
 
-    return wrapped
+    return run_command
 
 
 @functools.cache
@@ -112,13 +111,11 @@ def _import_command(name: str) -> Any:
     module = importlib.import_module(registry.commands()[name].module)
     if hasattr(module, "app"):  # several commands under one name
         for registered in module.app.registered_commands:
-            registered.callback = _interruptible(registered.callback)
+            registered.callback = _guard(registered.callback)
         command = typer.main.get_command(module.app)
     else:
         single = typer.Typer(rich_markup_mode=None, add_completion=False)
-        single.command(name, cls=getattr(module, "command_class", HelpCommand))(
-            _interruptible(module.command)
-        )
+        single.command(name, cls=getattr(module, "command_class", HelpCommand))(_guard(module.command))
         command = typer.main.get_command(single)
     command.name = name
     return command
@@ -209,19 +206,11 @@ def _message(error: Exception) -> str:
     return str(getattr(error, "format_message", lambda: error)())
 
 
-def _is_nan(error: Exception) -> bool:
-    """Whether the value that Typer refuses is NaN, which a message about limits does not explain."""
-    details: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
-    return any(str(detail.get("input", "")).lower().endswith("nan") for detail in details)
-
-
 def _usage(error: Exception, arguments: list[str]) -> str:
     """The message of a usage error, with the command that lists the options."""
     message = " ".join(_message(error).split())
     for pattern, plain in _PLAIN_MESSAGES:
         message = re.sub(pattern, plain, message)
-    if _is_nan(error):
-        message = message.replace("give a number", "nan is no number; give one")
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "imb"
     before_dashes = itertools.takewhile(lambda word: word != "--", arguments)

@@ -130,12 +130,12 @@ def restore(
 
     Example: imb archive restore 3fa9
     """
-    from imb.store import removed
+    from imb.store import removal
 
     store = Archive(archive)
-    copies = removed.removed_runs(store, names)
+    copies = removal.removed_runs(store, names)
     for run, copy in copies.items():
-        removed.restore(store, run, copy)
+        removal.restore(store, run, copy)
         say(f"{run[:SHORT]} restored")
     if len(copies) > 1:
         say(f"{count_of(len(copies), 'run')} restored")
@@ -161,7 +161,7 @@ def verify(
     from imb.store.verify import verify_archive
 
     store = Archive(archive)
-    if missing := store.missing():
+    if missing := store.missing_problem():
         raise ImbError(missing)
     run_names = names.stored_names(store, *runs) if runs else None
     damaged = checked = cut_off = invalid = 0

@@ -329,7 +329,7 @@ def baseline_to_repeat(versions: list[Baseline], placement: str | None, force: b
         version
         for version in versions
         if placement in (None, version.placement)
-        and (force or version.machine.same(recheck.this_machine(version.machine.nodes or 1)) is not False)
+        and (force or version.machine.is_same(recheck.this_machine(version.machine.nodes or 1)) is not False)
     ]
     if not matching:
         raise ImbError(

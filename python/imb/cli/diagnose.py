@@ -137,7 +137,7 @@ def command(
         write_data(findings.findings_markdown(diagnosis) + "\n")
     else:
         _show(diagnosis)
-    raise typer.Exit(Status.GOOD if diagnosis.healthy else Status.FAILED)
+    raise typer.Exit(Status.GOOD if diagnosis.is_healthy else Status.FAILED)
 
 
 def _show(diagnosis: Diagnosis) -> None:

@@ -104,7 +104,7 @@ def command(
     selected = readable_sources(store, runs) if runs else each_readable(store.ids(), store.whole_run)
     if output:
         refuse_overwriting(store, output, sources_of(selected), "--output")
-    export.name_unread(store, selected, from_index=format in ("csv", "parquet") and not samples)
+    export.note_unread_rows(store, selected, from_index=format in ("csv", "parquet") and not samples)
     match format:
         case "csv":
             export.write_csv(store, selected, output, separator, samples=samples)

@@ -219,10 +219,10 @@ def intent_of(
 def placed_ranks(hosts: Sequence[str], ppn: int | None) -> int | None:
     """The number of ranks that --hosts and --ppn request, or None if neither does. Without --hosts, --ppn
     applies to the hosts of the allocation."""
-    from imb.mpi.allocation import hosts_offered
+    from imb.mpi.allocation import offered_hosts
 
     if ppn:
-        return ppn * hosts_offered(hosts)
+        return ppn * offered_hosts(hosts)
     return len(hosts) if len(hosts) > 1 else None
 
 

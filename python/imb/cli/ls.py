@@ -101,7 +101,7 @@ def command(
     if everything and newest is not None:
         raise ImbError("--all and --newest cannot be combined; give one of them")
     index = Index(Archive(archive))
-    if missing := index.archive.missing():
+    if missing := index.archive.missing_problem():
         say(f"imb: {missing}", err=True)
         return
     tags = index.tags()

@@ -100,7 +100,7 @@ def command(
     say(*_facts(source, records, store.tags().get(source.id) or Tags()))
     for line in state_sentences(store, source, records):
         say(f"! {line}")
-    note_unread(records.problems, lost=not source.stored)
+    note_unread(records.problems, lost=not source.is_stored)
     lower_names = {name.lower() for name in benchmark or []}
     present = dict.fromkeys(
         record.benchmark for record in records.records if isinstance(record, Result | Failure)
@@ -191,7 +191,7 @@ def _place(source: StoredRun | FileRun) -> dict[str, str | None]:
     if isinstance(source, StoredRun):
         added = f"{source.manifest.added} on {source.manifest.host}"
         return {"run": source.name, "added": added, "from": source.manifest.origin}
-    if source.stored:
+    if source.is_stored:
         return {"run": f"{source.name}, one of its launches"}
     return {"file": f"{source.name} (read, not stored)"}
 
@@ -232,7 +232,7 @@ def _path(run: Run, records: Records, source: StoredRun | FileRun) -> str | None
     settings = ", ".join(f"{name}={value}" for name, value in set_by_user.items())
     details = "; ".join(filter(None, [path.transports_reported(source.facts()), settings]))
     mean = path.mean_repetitions(source.records(samples=True).of(Sample))
-    summary = path.paths_summary(path.ways(run, path.set_repetitions(records.of(Result), mean)))
+    summary = path.paths_summary(path.message_paths(run, path.set_repetitions(records.of(Result), mean)))
     return f"{summary}{f' ({details})' if details else ''}" if summary else None
 
 

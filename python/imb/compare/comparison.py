@@ -17,7 +17,7 @@ from itertools import chain
 import msgspec
 import numpy as np
 
-from imb.compare import pairing, sequential, session_bound
+from imb.compare import pairing, repeated_looks, session_bound
 from imb.compare.bands import BANDS as BANDS
 from imb.compare.bands import NO_LENGTH as NO_LENGTH
 from imb.compare.bands import Band as Band
@@ -114,7 +114,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[RowEffect]
     only_a: list[Key]
     only_b: list[Key]
-    sequential: sequential.Looks | None = None
+    sequential: repeated_looks.Looks | None = None
     unit: pairing.Unit = "launch"
     sessions_a: int = 0
     sessions_b: int = 0
@@ -141,7 +141,7 @@ def compare(
     a, b = (
         msgspec.structs.replace(side, letter=letter) for side, letter in zip((a, b), letters, strict=True)
     )
-    a, b, looks, notes = sequential.plan_looks(_drop_duplicates(a), _drop_duplicates(b))
+    a, b, looks, notes = repeated_looks.plan_looks(_drop_duplicates(a), _drop_duplicates(b))
     if settings.metric not in METRICS:
         raise ImbError(f"unknown metric: {settings.metric}; choose from {', '.join(METRICS)}")
     if not settings.force:
@@ -272,9 +272,9 @@ def _refuse_other_placement(a: Side, b: Side) -> None:
 
 
 def _refuse_other_sampling(a: Side, b: Side) -> None:
-    ways = _kinds(a, b, method_of, "launches with and without passes")
-    if ways:
-        classic, other = (a, b) if ways[0] == "classic" else (b, a)
+    methods = _kinds(a, b, method_of, "launches with and without passes")
+    if methods:
+        classic, other = (a, b) if methods[0] == "classic" else (b, a)
         raise ImbError(
             f"{classic.name!r} was measured classic and {other.name!r} in passes, which differ on the same machine;"
             f" measure {other.name!r} again: {_classic_command(classic, other)}; --force compares them anyway"
@@ -406,7 +406,7 @@ def _effects_of_looks(
     both: Logs,
     members: Mapping[tuple[Key, Band], Sequence[int]],
     settings: CompareSettings,
-    looks: sequential.Looks,
+    looks: repeated_looks.Looks,
     level: float,
 ) -> tuple[list[Effect], list[Effect]]:
     """Effects of rows and bands after every look that was possible, combined in order. Different sessions
@@ -441,7 +441,7 @@ def _detectable_change(
 ) -> float | None:
     if spread is None:
         return None
-    change = stats.detectable(spread, launches_a, launches_b, level, pairs=pairs)
+    change = stats.detectable_difference(spread, launches_a, launches_b, level, pairs=pairs)
     return float(np.expm1(change)) if change < LARGEST_DETECTABLE else None
 
 

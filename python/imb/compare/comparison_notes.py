@@ -90,7 +90,7 @@ def caveats(
 def _crowding(a: Side, b: Side) -> Iterator[str]:
     """Yield a note if ranks share cores: their times then show mostly how the MPI waits."""
     worst = {
-        side.letter: max(filter(None, (launch.crowded() for launch in side.launches)), default=None)
+        side.letter: max(filter(None, (launch.crowding() for launch in side.launches)), default=None)
         for side in (a, b)
     }
     letters = [letter for letter, crowding in worst.items() if crowding]
@@ -171,7 +171,7 @@ def _is_log(launch: Launch) -> bool:
 
 def _end_phrase(launch: Launch) -> str | None:
     outcome = launch.facts.get("outcome")
-    if launch.cut_off:
+    if launch.is_cut_off:
         return "was cut off"
     if launch.end is not None and launch.end.state != "complete":
         return f"was {launch.end.state}"

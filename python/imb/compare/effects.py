@@ -124,7 +124,7 @@ def effects_of(
 ) -> tuple[list[Effect], list[Effect]]:
     """Effects of the rows, in the order of `both.keys`, and of the bands, in the order of `members`. Rows and
     bands are one family. `share`: share of the error rates that one of several looks may use
-    (imb.compare.sequential). `sessions`: each launch's session number, for both sides, if the session is the
+    (imb.compare.repeated_looks). `sessions`: each launch's session number, for both sides, if the session is the
     unit. `level`: error rate of the family, if another test uses a part of CompareSettings.false_discovery."""
     level = settings.false_discovery if level is None else level
     method = stats.shift_of_pairs if pairs else stats.shift

@@ -163,7 +163,7 @@ def _take(name: str) -> Callable[[Result], float | None]:
     completion time."""
     if name == TIMES[0]:
         return lambda row: row.completion_seconds
-    return lambda row: None if row.by_clock else METRICS[name](row)
+    return lambda row: None if row.is_by_clock else METRICS[name](row)
 
 
 def _matrix(side: Side, keys: list[Key], take: Callable[[Result], float | None]) -> Values:

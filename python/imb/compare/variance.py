@@ -100,7 +100,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     unusual: list[UnusualLaunch]
 
     @property
-    def dominates(self) -> VarianceComponent | None:
+    def largest_part(self) -> VarianceComponent | None:
         """The largest component, or None if no component is known or none is above LEAST_SPREAD."""
         return self.parts[0] if self.parts and self.parts[0].typical > LEAST_SPREAD else None
 
@@ -114,7 +114,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
         count = self.launches if launches is None else launches
         return _half_width_of_mean(self.total, count)
 
-    def needed(self, target: float = TARGET, most: int = 10_000) -> int | None:
+    def launches_needed(self, target: float = TARGET, most: int = 10_000) -> int | None:
         """Number of launches whose mean has a 95 % interval within ±`target`, or None if more than `most` are
         needed or the spread is unknown."""
         if self.total is None:

@@ -35,7 +35,7 @@ def verdict(variance: Variance, *, figures: bool = True) -> str | None:
     in passes have rows."""
     if not variance.parts and not (variance.in_passes and variance.rows):
         return None
-    first = variance.dominates
+    first = variance.largest_part
     if first is None and variance.in_passes and (lacking := unknown_parts(variance)):
         return f"largest part unknown: {', '.join(f'{PARTS[name]} ({why})' for name, why in lacking.items())}"
     if first is None:
@@ -82,14 +82,14 @@ def limits(part: VarianceComponent) -> str:
 
 def advice(variance: Variance) -> str | None:
     """What would reduce the largest component, or None if it is unknown or launches suffice for TARGET."""
-    first = variance.dominates
+    first = variance.largest_part
     if first is None:
         return None
     if first.name == "within":
         return "take more passes (a larger --launch-budget)"
     if (now := variance.precision()) is not None and now <= TARGET:
         return None
-    needed = variance.needed()
+    needed = variance.launches_needed()
     many = f"more than {MANY:,}" if needed is None or needed > MANY else f"{needed:,}"
     return f"take more launches: ±{percent_text(TARGET, 0)} needs {many}"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from imb.compare.kinds import refuse_other_kinds
 from imb.compare.variance import Variance
-from imb.diagnose import causes, curves, expected, gpu_link, launches, parts, paths, shape, spread
+from imb.diagnose import causes, curves, expectations, gpu_link, launches, parts, paths, shape, spread
 from imb.diagnose.case import (
     LEVELS,
     Case,
@@ -51,8 +51,8 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     paths.used_paths,
     causes.placement,
     causes.disturbances,
-    expected.latency,
-    expected.peak_bandwidth,
+    expectations.latency,
+    expectations.peak_bandwidth,
     gpu_link.bandwidth,
     spread.rank_spread,
     spread.slowest_rank,
@@ -62,9 +62,9 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     parts.variance,
     shape.cliffs,
     shape.plateaus,
-    expected.collectives,
-    expected.overlap,
-    expected.slow_overlap,
+    expectations.collectives,
+    expectations.overlap,
+    expectations.slow_overlap,
     shape.switches,
 )
 

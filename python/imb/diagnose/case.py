@@ -166,7 +166,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     variance: Variance | None = None
 
     @property
-    def healthy(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether all findings are information only."""
         return all(finding.level == "information" for finding in self.findings)
 
@@ -229,7 +229,7 @@ class Curve:
         )
 
     @property
-    def transfer(self) -> bool:
+    def is_transfer(self) -> bool:
         """Whether the benchmark moves messages between two ranks and counts each message once per repetition."""
         moves = self.kind == "single_transfer" or _OSU_TRANSFER.fullmatch(self.key.benchmark) is not None
         return moves and self.key.processes in (2, None)
@@ -281,9 +281,9 @@ class Case:
             self.notes.append(text)
 
     @cached_property
-    def crowded(self) -> int | None:
+    def crowded_cores(self) -> int | None:
         """Number of cores of a host that had more ranks than cores in some launch, or None if no host had."""
-        return next((crowding[1] for launch in self.side.launches if (crowding := launch.crowded())), None)
+        return next((crowding[1] for launch in self.side.launches if (crowding := launch.crowding())), None)
 
     @cached_property
     def memory(self) -> Memory | None:
@@ -295,9 +295,9 @@ class Case:
     @property
     def bind_advice(self) -> str:
         """Advice on giving each rank a core."""
-        if self.crowded is None:
+        if self.crowded_cores is None:
             return "bind ranks to cores (--bind core, --cpus)"
-        return f"launch at most {self.crowded} ranks per host: ranks outnumber cores"
+        return f"launch at most {self.crowded_cores} ranks per host: ranks outnumber cores"
 
     def placement(self, processes: int | None) -> str | None:
         """`intra-node` or `inter-node` for the first `processes` ranks, or None if it is unknown or differs

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from imb.diagnose.case import Case, Finding, Level
-from imb.diagnose.expected import BestRate, best_rate
+from imb.diagnose.expectations import BestRate, best_rate
 from imb.model import options
 from imb.model.gpus import (
     UNKNOWN,

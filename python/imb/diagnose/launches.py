@@ -170,7 +170,7 @@ def ends(case: Case) -> Iterator[Finding]:
         status, problem = launch.facts.get("exit_status"), launch.facts.get("problem")
         if problem:
             ending = str(problem)
-        elif launch.cut_off:
+        elif launch.is_cut_off:
             ending = "no end: the launch was cut off" + (f" after {launch.last}" if launch.last else "")
         elif launch.end is not None and launch.end.state != "complete":
             ending = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")

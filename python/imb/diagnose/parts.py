@@ -33,7 +33,7 @@ def dominant_state(case: Case) -> Iterator[Finding]:
 def variance(case: Case) -> Iterator[Finding]:
     """Yield the largest variance component of launches in passes, if it is above the threshold."""
     components, limit = case.variance, case.thresholds.variance
-    first = components.dominates
+    first = components.largest_part
     if not components.in_passes or first is None or first.typical <= limit:
         return
     yield Finding(
@@ -47,7 +47,7 @@ def variance(case: Case) -> Iterator[Finding]:
             "certain": components.certain,
             "parts": {part.name: part.typical for part in components.parts},
             "launches": components.launches,
-            "launches_needed": components.needed(),
+            "launches_needed": components.launches_needed(),
         },
         weight=first.typical / limit,
     )

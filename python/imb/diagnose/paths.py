@@ -10,7 +10,7 @@ from imb.model import path
 from imb.model.conditions import Interface, interfaces_in, transport_settings, usable_interfaces
 from imb.model.mpis import INTERFACE_SETTINGS, SHARED_MEMORY
 from imb.model.observations import Launch
-from imb.model.path import LOOPBACK, Way
+from imb.model.path import LOOPBACK, MessagePath
 from imb.model.units import amount, count_of, percent_text
 
 # Usual names of RDMA devices, for launches whose conditions do not list them.
@@ -21,27 +21,29 @@ _RDMA = re.compile(
 
 def used_paths(case: Case) -> Iterator[Finding]:
     """Yield paths that ignore what the machine offers, and launches that did not take the same path."""
-    by_placement: dict[str, list[tuple[Launch, Way]]] = {}
+    by_placement: dict[str, list[tuple[Launch, MessagePath]]] = {}
     for launch, series in zip(case.side.launches, case.series, strict=True):
         rows = path.set_repetitions(launch.rows.values(), series.repetitions if series else {})
-        for way in path.ways(launch.run, rows):
-            if way.kind != "unknown":
-                by_placement.setdefault(way.placement, []).append((launch, way))
-    for placement, ways in by_placement.items():
-        by_name: dict[str, list[tuple[Launch, Way]]] = {}
-        for launch, way in ways:
-            by_name.setdefault(way.name, []).append((launch, way))
+        for message_path in path.message_paths(launch.run, rows):
+            if message_path.kind != "unknown":
+                by_placement.setdefault(message_path.placement, []).append((launch, message_path))
+    for placement, message_paths in by_placement.items():
+        by_name: dict[str, list[tuple[Launch, MessagePath]]] = {}
+        for launch, message_path in message_paths:
+            by_name.setdefault(message_path.name, []).append((launch, message_path))
         if len(by_name) > 1:
             yield _finding_of_several(placement, by_name)
         for same in by_name.values():
-            launch, way = same[0]
+            launch, message_path = same[0]
             problem = (
-                _advice_within_host(launch, way)
+                _advice_within_host(launch, message_path)
                 if placement == "intra-node"
-                else _advice_between_hosts(launch, way)
+                else _advice_between_hosts(launch, message_path)
             )
             if problem:
-                yield _finding(problem[0], problem[1], launch, way, len(same), len(case.side.launches))
+                yield _finding(
+                    problem[0], problem[1], launch, message_path, len(same), len(case.side.launches)
+                )
 
 
 def offered_interfaces(launch: Launch) -> list[Interface]:
@@ -59,28 +61,32 @@ def offered_interfaces(launch: Launch) -> list[Interface]:
     return offered
 
 
-def _advice_within_host(launch: Launch, way: Way) -> tuple[str, str] | None:
+def _advice_within_host(launch: Launch, message_path: MessagePath) -> tuple[str, str] | None:
     """Title and advice if messages within a host passed interfaces, else None."""
-    names = list(way.interfaces)
+    names = list(message_path.interfaces)
     if not names:
         return None
-    transport = "TCP over loopback" if all(map(LOOPBACK.match, names)) else way.name
-    part = "in part " if way.kind == "in part" else ""
+    transport = "TCP over loopback" if all(map(LOOPBACK.match, names)) else message_path.name
+    part = "in part " if message_path.kind == "in part" else ""
     return (
         f"{part}{transport} between ranks of one node",
         f"switch shared memory on ({SHARED_MEMORY}), and see whether containers or namespaces divide the ranks",
     )
 
 
-def _advice_between_hosts(launch: Launch, way: Way) -> tuple[str, str] | None:
+def _advice_between_hosts(launch: Launch, message_path: MessagePath) -> tuple[str, str] | None:
     """Title and advice if messages between hosts left interfaces idle that are as fast or faster, else None."""
     offered = offered_interfaces(launch)
-    carrying = [interface for interface in offered if interface.name in way.interfaces]
-    idle = [interface for interface in offered if interface.name not in {*way.interfaces, *way.above}]
+    carrying = [interface for interface in offered if interface.name in message_path.interfaces]
+    idle = [
+        interface
+        for interface in offered
+        if interface.name not in {*message_path.interfaces, *message_path.above}
+    ]
     fabric = [interface for interface in idle if interface.rdma]
     if fabric and not any(interface.rdma for interface in carrying):
         return (
-            f"{way.name} though {fabric[0].name} is there",
+            f"{message_path.name} though {fabric[0].name} is there",
             "the RDMA device carried nothing: does the MPI have its transport (imb doctor), is the port active (ibstat), is "
             "the device in the container? UCX_NET_DEVICES, FI_PROVIDER and the MPI's settings choose it",
         )
@@ -88,7 +94,7 @@ def _advice_between_hosts(launch: Launch, way: Way) -> tuple[str, str] | None:
     faster = [interface for interface in idle if speed and (interface.speed or 0) > speed]
     if faster:
         return (
-            f"{way.name} though {faster[0]} is faster",
+            f"{message_path.name} though {faster[0]} is faster",
             f"choose the interface: {INTERFACE_SETTINGS}",
         )
     rails = [
@@ -99,14 +105,16 @@ def _advice_between_hosts(launch: Launch, way: Way) -> tuple[str, str] | None:
     if rails:
         all_rails = len(carrying) + len(rails)
         return (
-            f"{_number(len(carrying))} of {_number(all_rails)} rails: {way.name}, not {', '.join(interface.name for interface in rails)}",
+            f"{_number(len(carrying))} of {_number(all_rails)} rails: {message_path.name}, not {', '.join(interface.name for interface in rails)}",
             "interfaces of the same speed carried nothing: use all (UCX_MAX_RNDV_RAILS, UCX_NET_DEVICES, btl_tcp_if_include), "
             "unless they belong to other networks",
         )
     return None
 
 
-def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launches: int) -> Finding:
+def _finding(
+    title: str, advice: str, launch: Launch, message_path: MessagePath, same: int, launches: int
+) -> Finding:
     settings = transport_settings(launch.run, launch.facts)
     settings_text = ", ".join(f"{name}={value}" for name, value in settings.items())
     reported = path.transports_reported(launch.facts)
@@ -114,25 +122,25 @@ def _finding(title: str, advice: str, launch: Launch, way: Way, same: int, launc
     return Finding(
         level="warning",
         rule="path",
-        where=_placement_phrase(way.placement),
-        found=f"{title}{in_launches}: interfaces counted {amount(way.counted)} of the {amount(way.asked)} that "
-        f"{count_of(way.rows, 'row')} asked for ({percent_text(way.share, 0)} in the median row)"
+        where=_placement_phrase(message_path.placement),
+        found=f"{title}{in_launches}: interfaces counted {amount(message_path.counted)} of the {amount(message_path.asked)} that "
+        f"{count_of(message_path.rows, 'row')} asked for ({percent_text(message_path.share, 0)} in the median row)"
         + (f"; {reported}" if reported else "")
         + (f"; settings of the MPI: {settings_text}" if settings_text else ""),
         advice=advice,
         evidence={
-            "path": way.name,
+            "path": message_path.name,
             "launches": same,
-            "asked_bytes": way.asked,
-            "counted_bytes": way.counted,
-            "shares": way.interfaces,
+            "asked_bytes": message_path.asked,
+            "counted_bytes": message_path.counted,
+            "shares": message_path.interfaces,
             "settings": settings,
         },
-        weight=max(way.share, 1.0),
+        weight=max(message_path.share, 1.0),
     )
 
 
-def _finding_of_several(placement: str, by_name: dict[str, list[tuple[Launch, Way]]]) -> Finding:
+def _finding_of_several(placement: str, by_name: dict[str, list[tuple[Launch, MessagePath]]]) -> Finding:
     counts = {name: len(same) for name, same in by_name.items()}
     return Finding(
         level="warning",

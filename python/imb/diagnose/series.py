@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from imb.diagnose.association import Groups
 from imb.model.observations import Key, Launch, time_of
-from imb.model.path import mean_repetitions, timed_ways
+from imb.model.path import mean_repetitions, messages_per_time
 from imb.model.records import Counter, Evidence, Result, Sample
 from imb.stats.arrays import Values
 
@@ -52,7 +52,9 @@ def series_of(launch: Launch) -> SampleSeries | None:
             continue
         groups.append(places.setdefault(key, len(places)))
         times.append(time)
-        seconds.append((sample.repetitions or 1) * timed_ways(key.benchmark) * time + _pure_seconds(sample))
+        seconds.append(
+            (sample.repetitions or 1) * messages_per_time(key.benchmark) * time + _pure_seconds(sample)
+        )
         evidence.append(sample.evidence)
     if not times:
         return None

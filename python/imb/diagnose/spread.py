@@ -18,11 +18,11 @@ def rank_spread(case: Case) -> Iterator[Finding]:
     """Yield rows whose times differ widely over ranks."""
     limit = case.thresholds.rank_spread
     for curve in case.curves:
-        least = curve.numbers(lambda row: None if row.by_clock else row.time_min_seconds)
-        most = curve.numbers(lambda row: None if row.by_clock else row.time_max_seconds)
+        least = curve.numbers(lambda row: None if row.is_by_clock else row.time_min_seconds)
+        most = curve.numbers(lambda row: None if row.is_by_clock else row.time_max_seconds)
         ratios = nanmedian(most / np.where(least > 0, least, np.nan))
         # A collective of 0 bytes moves no message, so its time says nothing about communication.
-        moved = np.array([key.bytes != 0 or curve.transfer for key in curve.keys])
+        moved = np.array([key.bytes != 0 or curve.is_transfer for key in curve.keys])
         over = np.flatnonzero((ratios > limit) & moved)
         if not len(over):
             continue
@@ -64,7 +64,7 @@ def slowest_rank(case: Case) -> Iterator[Finding]:
         for row in (row for rows in curve.rows for row in rows if row is not None):
             if (
                 row.slowest_rank is None
-                or row.by_clock
+                or row.is_by_clock
                 or not row.bytes
                 or not row.time_avg_seconds
                 or not row.time_max_seconds

@@ -104,11 +104,11 @@ def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
 
 def disturbance(archive: Archive, runs: Iterable[str]) -> str | None:
     """The warning that other processes disturbed these runs, with the largest number of CPUs that they used; None if they did not."""
-    from imb.model.busy import BUSIER_CPUS, others_used
+    from imb.model.foreign_load import BUSIER_CPUS, foreign_load_warning
 
     facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
     largest = max((fact(float, each, "load", "other_cpus") or 0.0 for each in facts), default=0.0)
-    return others_used(largest) if largest > BUSIER_CPUS else None
+    return foreign_load_warning(largest) if largest > BUSIER_CPUS else None
 
 
 def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:

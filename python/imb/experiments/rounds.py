@@ -31,7 +31,7 @@ class Look(NamedTuple):
         return f"{self.decided} of {count_of(self.total, self.unit)} decided"
 
     @property
-    def enough(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether all of them are decided."""
         return self.decided == self.total
 
@@ -78,7 +78,7 @@ class Rounds(Experiment[S, R]):
                 status = str(look)
             except ImbError as error:
                 reason, status = "nothing to compare", str(error)
-        if look and look.enough:
+        if look and look.is_decided:
             reason = "decided"
         elif rounds >= until.design.most:
             reason = reason or "launches spent"

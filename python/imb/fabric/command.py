@@ -252,10 +252,10 @@ def command(
         FabricExperiment,
         judge_command_on_interrupt,
         planned_launches,
+        reference_of,
         refuse_reserved_arguments,
-        standard_of,
     )
-    from imb.mpi.allocation import hosts_offered
+    from imb.mpi.allocation import offered_hosts
     from imb.runner import session
 
     arguments: list[str] = ctx.meta[_ARGUMENTS]
@@ -281,13 +281,13 @@ def command(
     )
     if names:
         raise typer.Exit(_judge(store, names, settings))
-    against = standard_of(store, settings, [])  # before any launch, so that errors in files come first
+    against = reference_of(store, settings, [])  # before any launch, so that errors in files come first
     refuse_reserved_arguments(
         arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None
     )
     sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
     bare = intent_of(None, _expand_hosts(hosts), ppn, None, cpus, env, launcher)
-    kind: planning.Endpoint = endpoint or ("host" if hosts_offered(bare.hosts) > 1 else "core")
+    kind: planning.Endpoint = endpoint or ("host" if offered_hosts(bare.hosts) > 1 else "core")
     if ppn and kind == "host":
         raise ImbError("--ppn needs endpoints smaller than hosts; add --endpoint socket, numa or core")
     intent = planning.intent_for(bare, kind, ppn=ppn)
@@ -322,11 +322,11 @@ def command(
 def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int:
     """Judge earlier records, print the verdict, and return the exit status. Raises ImbError."""
     from imb.fabric import evaluation
-    from imb.fabric.experiment import standard_of
+    from imb.fabric.experiment import reference_of
     from imb.fabric.output import conclude
 
     sources = evaluation.sources_named(store, names)
-    against = standard_of(store, settings, sources)
+    against = reference_of(store, settings, sources)
     notes: list[str] = []
     launches = evaluation.launches_of(sources, notes)
     judged, topology = evaluation.judge_launches(launches, sources, against, notes)

@@ -32,7 +32,7 @@ _LISTED = 4  # most names in a line
 MOST_DRAINED = 0.25  # share of the hosts; if more are slow, hosts are rarely the cause
 
 
-class Against(NamedTuple):
+class SweepReference(NamedTuple):
     """What a sweep is compared with: the smallest relevant slowdown (`least`, a share), the network, earlier
     launches of its pairs."""
 
@@ -102,7 +102,7 @@ def launches_of(sources: Sources, notes: list[str]) -> list[PairLaunch]:
 
 
 def judge_launches(
-    launches: Sequence[PairLaunch], sources: Sources, against: Against, notes: Sequence[str]
+    launches: Sequence[PairLaunch], sources: Sources, against: SweepReference, notes: Sequence[str]
 ) -> tuple[SweepReport, Topology | None]:
     """The verdict on all these launches, and the topology or None. Raises ImbError."""
     from imb.fabric.judging.components import FEWEST, hardly_measured_endpoints
@@ -208,7 +208,7 @@ def add_next_step(judged: SweepReport) -> SweepReport:
     return judged._replace(notes=[*judged.notes, note]) if note else judged
 
 
-def topology_of(against: Against, endpoints: Sequence[Endpoint], notes: list[str]) -> Topology:
+def topology_of(against: SweepReference, endpoints: Sequence[Endpoint], notes: list[str]) -> Topology:
     """The network, with the host names of the records. A full name and its first part (`n1.example.org`,
     `n1`) are the same host. Raises ImbError if the network has none of the hosts."""
     from imb.fabric.judging.topology import graph

@@ -31,7 +31,7 @@ from imb.store.names import unreachable_of
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.fabric.evaluation import Against
+    from imb.fabric.evaluation import SweepReference
     from imb.fabric.judging.stages import Stage
     from imb.fabric.judging.topology import Topology
     from imb.fabric.judging.verdict import Verdict
@@ -59,7 +59,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         self,
         archive: Archive,
         plan: Plan,
-        against: Against | None = None,
+        against: SweepReference | None = None,
         *,
         drain: bool = False,
         page: Path | None = None,
@@ -70,7 +70,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         super().__init__(archive, plan)
         self._archive, self._plan = archive, plan
         self._drain, self._page = drain, page
-        self.against = against or standard_of(archive, self.settings, [])
+        self.against = against or reference_of(archive, self.settings, [])
         self.sources: Sources = []
         self.notes: list[str] = []
         self._failed: dict[str, list[str]] = {}  # incomplete launches, by reason
@@ -364,13 +364,13 @@ def planned_launches(settings: SweepSettings, ranks: int) -> list[str]:
     return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 
 
-def standard_of(store: Archive, settings: SweepSettings, sources: Sources) -> Against:
+def reference_of(store: Archive, settings: SweepSettings, sources: Sources) -> SweepReference:
     """What a sweep is judged by. Raises ImbError, also if the page would overwrite a file that is read."""
     from imb.fabric import evaluation
     from imb.store.outputs import refuse_overwriting
 
     topology = Path(settings.topology) if settings.topology else None
-    against = evaluation.Against(share_of(settings.relevant, "--relevant"))
+    against = evaluation.SweepReference(share_of(settings.relevant, "--relevant"))
     past_sources = [] if settings.baseline is None else evaluation.sources_named(store, [settings.baseline])
     if settings.page:
         read = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])

@@ -14,7 +14,7 @@ from imb.report.terminal import say, write_data
 
 if TYPE_CHECKING:
     from imb.fabric.drain import Drain
-    from imb.fabric.evaluation import Against
+    from imb.fabric.evaluation import SweepReference
     from imb.fabric.judging.topology import Topology
     from imb.fabric.planning import SweepSettings
     from imb.fabric.text import SweepReport
@@ -37,7 +37,7 @@ def nothing_measured_error(unreachable: Mapping[str, str], problems: Sequence[st
 def conclude(
     judged: SweepReport,
     topology: Topology | None,
-    against: Against,
+    against: SweepReference,
     settings: SweepSettings,
     *,
     drain: bool = False,

@@ -26,8 +26,8 @@ from imb.model.records import (
     Problem,
     Run,
     decode,
-    other_schema,
     pieces,
+    schema_problem,
 )
 from imb.model.units import count_of
 from imb.stats.arrays import Indices, Mask, Numbers, Values
@@ -131,7 +131,7 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
         readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
         return
     if isinstance(record, Run):
-        if other := other_schema(line):
+        if other := schema_problem(line):
             raise ImbError(f"{name}:{number}: {other}; this version reads {SCHEMA}")
         readers.append(_Reader(record, name))
         return

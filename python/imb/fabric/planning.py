@@ -11,10 +11,10 @@ import msgspec
 
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
-from imb.mpi.allocation import hosts_offered
+from imb.mpi.allocation import offered_hosts
 from imb.mpi.host import cores
 from imb.runner.session import Item, Plan, examine, folder_of
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.store import Archive
 
 Endpoint = Literal["host", "socket", "numa", "core"]
@@ -130,7 +130,7 @@ def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:
 
 def intent_for(intent: Intent, endpoint: Endpoint, *, ppn: int | None) -> Intent:
     """The intent with one rank per endpoint. Raises ImbError if there is only one endpoint."""
-    hosts = hosts_offered(intent.hosts)
+    hosts = offered_hosts(intent.hosts)
     each = endpoints_per_host(endpoint, ppn)
     if hosts == 1 and ppn and not intent.cpus and ppn > (most := max(endpoints_per_host(endpoint, None), 2)):
         raise ImbError(

@@ -30,7 +30,7 @@ from imb.mpi.installations import Installation, executable, missing_program
 from imb.mpi.launchers import launch_command
 from imb.readers.launch_errors import reason
 from imb.runner import ownership
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 
 FORMAT = "openimb-health/1"
 CANNOT_JUDGE = "cannot judge"  # no check can judge until its file or its surroundings change
@@ -127,7 +127,7 @@ def load_file(path: Path, *, to_execute: bool = True) -> HealthFile | None:
         file = ownership.examine_file(path)
     except FileNotFoundError:
         return None
-    if to_execute and not file.own:
+    if to_execute and not file.is_own:
         raise ImbError(
             f"{path} belongs to another user, or others may write it; it names the programs to execute"
         )

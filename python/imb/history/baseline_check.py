@@ -40,7 +40,7 @@ def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | No
     fits = [
         baseline
         for baseline in baselines
-        if baseline.machine.same(machine) is not False
+        if baseline.machine.is_same(machine) is not False
         and (None in (baseline.placement, placement) or baseline.placement == placement)
     ]
     if not fits:
@@ -76,7 +76,7 @@ def check(
     baseline. `earlier` launches help to define the dominant state. Raises ImbError."""
     machine = machine_of(side)
     warnings: list[str] = []
-    same = baseline.machine.same(machine)
+    same = baseline.machine.is_same(machine)
     if same is None:
         warnings.append("unknown whether baseline and results come from the same machine")
     elif not same:

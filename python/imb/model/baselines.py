@@ -28,7 +28,7 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
         """All fields except the host names. Results of machines of the same kind may be compared."""
         return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "hosts")
 
-    def same(self, other: Hardware) -> bool | None:
+    def is_same(self, other: Hardware) -> bool | None:
         """Whether both machines have the same kind. If a CPU model is unknown: whether the hosts are the same, or None if unknown."""
         if self.cpu_model and other.cpu_model:
             return self.kind() == other.kind()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from imb.model import path
-from imb.model.busy import BUSIER_CPUS
 from imb.model.facts import fact, facts_in
+from imb.model.foreign_load import BUSIER_CPUS
 from imb.model.gpus import Gpu, gpu_of, memory_of
 from imb.model.mpis import LAUNCH_VARIABLES, TRANSPORT_SETTINGS
 from imb.model.records import OptionValue, Run, UsedGpu
@@ -117,8 +117,11 @@ _OUTPUTS = ("-json", "-dumpfile")
 
 
 def _path(launch: Launch) -> str | None:
-    ways = path.ways(launch.run, launch.rows.values())
-    return "; ".join(f"{way.placement}: {way.name}" for way in ways if way.kind != "unknown") or None
+    message_paths = path.message_paths(launch.run, launch.rows.values())
+    return (
+        "; ".join(f"{each.placement}: {each.name}" for each in message_paths if each.kind != "unknown")
+        or None
+    )
 
 
 def _processes(launch: Launch) -> int | None:
@@ -166,7 +169,7 @@ def _interface(gpu: UsedGpu) -> str | None:
 
 def _used_gpu_values(get: Callable[[UsedGpu], object]) -> Callable[[Launch], str | None]:
     """A getter of one property of the GPUs, as the ranks report it."""
-    return lambda launch: _each(map(get, launch.run.gpus or []))
+    return lambda launch: _distinct_text(map(get, launch.run.gpus or []))
 
 
 def _known_gpu_values(get: Callable[[Gpu], object]) -> Callable[[Launch], str | None]:
@@ -174,12 +177,12 @@ def _known_gpu_values(get: Callable[[Gpu], object]) -> Callable[[Launch], str | 
 
     def text(launch: Launch) -> str | None:
         host = launch.facts.get("conditions")
-        return _each(get(gpu) for used in launch.run.gpus or [] if (gpu := gpu_of(host, used)))
+        return _distinct_text(get(gpu) for used in launch.run.gpus or [] if (gpu := gpu_of(host, used)))
 
     return text
 
 
-def _each(values: Iterable[object]) -> str | None:
+def _distinct_text(values: Iterable[object]) -> str | None:
     """The known values, each once, joined to one text; None if all are unknown."""
     return (
         ", ".join(sorted({str(value) for value in values if value not in (None, "")}, key=natural_key))
@@ -322,7 +325,7 @@ def describes_job(id: str) -> bool:
 def conditions_of(launch: Launch, listed: Sequence[Condition] = COMPARED) -> dict[str, str]:
     """Texts of the known conditions by id: first the `listed` ones, in this order, then other facts, then environment variables
     (`$NAME`)."""
-    known = dict(_flat(_facts(launch)))
+    known = dict(_leaves(_facts(launch)))
     values = {entry.id: entry.get(launch) if entry.get else known.get(entry.id) for entry in listed}
     texts = {id: _text(value) for id, value in values.items() if value is not None}
     texts |= {id: text for id, text in known.items() if id not in BY_ID}
@@ -382,11 +385,11 @@ def _arguments(launch: Launch) -> str | None:
     return " ".join(kept) or "none"
 
 
-def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     """Yields the leaves of nested objects with their dotted paths; skips null."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _flat(inner, f"{path}.{name}" if path else str(name))
+            yield from _leaves(inner, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list | tuple):
         if value:
             yield path, ", ".join(_text(item) for item in value)

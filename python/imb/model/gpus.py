@@ -140,10 +140,10 @@ def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
 
 def same_address(a: str, b: str) -> bool:
     """Whether two PCI addresses are the same. Drivers write the domain with 4 or 8 digits, in upper or lower case."""
-    return _plain(a) == _plain(b)
+    return _short_address(a) == _short_address(b)
 
 
-def _plain(address: str) -> str:
+def _short_address(address: str) -> str:
     domain, colon, rest = address.lower().partition(":")
     return f"{domain.lstrip('0') or '0'}{colon}{rest}"
 

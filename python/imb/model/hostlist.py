@@ -20,13 +20,13 @@ def expand_hosts(text: str) -> list[str]:
     for word in _words(text):
         parts = _PART.findall(word)
         if "".join(parts) != word:
-            raise _wrong(word)
+            raise _range_error(word)
         choices = [list(_numbers(part, word)) if part[0] == "[" else [part] for part in parts]
         count = 1
         for choice in choices:
             count *= len(choice)
         if count + len(names) > MOST:
-            raise _too_many(word)
+            raise _too_many_hosts(word)
         names |= dict.fromkeys(map("".join, itertools.product(*choices)))
     return list(names)
 
@@ -42,24 +42,24 @@ def _numbers(part: str, word: str) -> Iterator[str]:
     for item in part[1:-1].split(","):
         match = _RANGE.match(item)
         if not match or len(item) > 40:
-            raise _wrong(word)
+            raise _range_error(word)
         first, last = match[1], match[2] or match[1]
         low, high = int(first), int(last)
         total += high - low + 1
         if high < low:
-            raise _wrong(word)
+            raise _range_error(word)
         if total > MOST:
-            raise _too_many(word)
+            raise _too_many_hosts(word)
         yield from (str(number).zfill(len(first)) for number in range(low, high + 1))
 
 
-def _wrong(word: str) -> ImbError:
-    return ImbError(f"not a list of hosts: {_shown(word)}; write names or ranges such as node[001-128]")
+def _range_error(word: str) -> ImbError:
+    return ImbError(f"not a list of hosts: {_shorten(word)}; write names or ranges such as node[001-128]")
 
 
-def _too_many(word: str) -> ImbError:
-    return ImbError(f"{_shown(word)}: more than {MOST:,} hosts; give a shorter list")
+def _too_many_hosts(word: str) -> ImbError:
+    return ImbError(f"{_shorten(word)}: more than {MOST:,} hosts; give a shorter list")
 
 
-def _shown(word: str) -> str:
+def _shorten(word: str) -> str:
     return one_line(word if len(word) <= 60 else word[:60] + "...")

@@ -64,7 +64,7 @@ class GpuAnswer(NamedTuple):
     change: str = ""
 
 
-def joined(marks: Iterable[str]) -> str:
+def join_patterns(marks: Iterable[str]) -> str:
     """One regular expression that matches any of the patterns; empty ones are skipped."""
     return "|".join(filter(None, dict.fromkeys(marks)))
 
@@ -76,7 +76,7 @@ class MpiLibrary:
     title = ""  # followed by the version: the name of an installation
     names: tuple[str, ...] = ()  # names by which users choose it; messages use the first
     launcher_version = ""  # matches the output of its launcher's --version; the first group is the version
-    library = r"MVAPICH\d*"  # matches its name in the text of MPI_Get_library_version
+    name_pattern = r"MVAPICH\d*"  # matches the name in the text of MPI_Get_library_version
     package = ""  # the Python package with library and launcher
     interface: BinaryInterface | None = None
     old_libraries: tuple[
@@ -113,7 +113,7 @@ class MpiLibrary:
     root_arguments: tuple[str, ...] = ()
     oversubscribe: tuple[str, ...] = ()  # for more ranks than cores
 
-    def leftover(self, pid: int) -> str:
+    def leftover_folder(self, pid: int) -> str:
         """The name of the temporary folder that a killed launcher with this process id leaves and that would block the next launch; or empty."""
         return ""
 
@@ -150,7 +150,7 @@ class MpiLibrary:
         assert self.gpu_setting
         name, needed, _ = self.gpu_setting
         value = variables.get(name)
-        source = f"{name} is not set" if value is None else f"{name}={_readable(value)}"
+        source = f"{name} is not set" if value is None else f"{name}={_readable_value(value)}"
         off = needed if value is None else value in OFF
         return GpuAnswer("no", source, f"set {name}=1") if off else GpuAnswer("yes", source)
 
@@ -160,7 +160,7 @@ class OpenMpi(MpiLibrary):
     title = "Open MPI"
     names = ("openmpi", "ompi")
     launcher_version = r"(?:Open MPI|OpenRTE)\) (\S+)"
-    library = "Open MPI"
+    name_pattern = "Open MPI"
     package = "openmpi"
     interface = BinaryInterface("openmpi", "Open MPI ABI", ("libmpi.so.40",))
     old_libraries = ("libmpi.so.20", "libopen-pal.so")
@@ -200,7 +200,7 @@ class OpenMpi(MpiLibrary):
     root_arguments = ("--allow-run-as-root",)
     oversubscribe = ("--oversubscribe",)
 
-    def leftover(self, pid: int) -> str:
+    def leftover_folder(self, pid: int) -> str:
         """Open MPI 5's launcher removes this folder unless it is killed."""
         return f"ompi.{pid}"
 
@@ -325,7 +325,7 @@ class Mpich(Hydra):
     title = "MPICH"
     names = ("mpich",)
     launcher_version = r"HYDRA[^$]*?Version:\s+(\S+)"
-    library = "MPICH"
+    name_pattern = "MPICH"
     package = "mpich"
     settings = "MPICH|MPIR_CVAR|HYDRA"
     variables = ("MPIR_CVAR_",)
@@ -381,7 +381,7 @@ class IntelMpi(Hydra):
     title = "Intel MPI"
     names = ("intel", "impi")
     launcher_version = r"Intel\(R\) MPI Library.*?Version (\S+(?: Update \d+)?)"
-    library = r"Intel(?=\(R\) MPI)"
+    name_pattern = r"Intel(?=\(R\) MPI)"
     package = "impi-rt"
     settings = "I_MPI"
     variables = ("I_MPI_", *Mpich.variables)
@@ -390,7 +390,7 @@ class IntelMpi(Hydra):
     eager_limit = "I_MPI_EAGER_THRESHOLD"
     algorithm_choice = "I_MPI_ADJUST_*"
     progress_thread = "I_MPI_ASYNC_PROGRESS"
-    transport_settings = joined((Mpich.transport_settings, r"I_MPI_(FABRICS|OFI_PROVIDER|SHM)"))
+    transport_settings = join_patterns((Mpich.transport_settings, r"I_MPI_(FABRICS|OFI_PROVIDER|SHM)"))
     report: Mapping[str, str] = {"I_MPI_DEBUG": "2"}
     gpu_setting = GpuSetting("I_MPI_OFFLOAD", needed=True, rocm=False)
     offload_mode = "I_MPI_OFFLOAD_MODE"  # auto, level_zero or cuda
@@ -416,7 +416,7 @@ class IntelMpi(Hydra):
             )
         switch, mode = self.gpu_switch(variables), variables.get(self.offload_mode, "auto")
         if switch.answer == "yes" and mode not in ("auto", "cuda"):
-            source = f"{self.offload_mode}={_readable(mode)}"
+            source = f"{self.offload_mode}={_readable_value(mode)}"
             return GpuAnswer("no", source, f"set {self.offload_mode}=cuda")
         return switch
 
@@ -426,9 +426,9 @@ class CrayMpich(MpiLibrary):
 
     title = "Cray MPICH"
     version = r"CRAY MPICH version (\S+)"  # in the output of mpichversion
-    library = "Cray MPICH"
+    name_pattern = "Cray MPICH"
     settings = "MPICH"
-    transport_settings = joined((Mpich.transport_settings, r"MPICH_(NO_LOCAL|OFI_\w+|NETMOD\w*)"))
+    transport_settings = join_patterns((Mpich.transport_settings, r"MPICH_(NO_LOCAL|OFI_\w+|NETMOD\w*)"))
     gpu_setting = GpuSetting("MPICH_GPU_SUPPORT_ENABLED", needed=True, rocm=True)
 
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
@@ -446,7 +446,7 @@ class Smpi(MpiLibrary):
     key = "smpi"
     title = "SimGrid"
     launcher_version = r"SimGrid version (\S+)"
-    library = "SMPI"
+    name_pattern = "SMPI"
 
 
 OPEN_MPI, MPICH, INTEL_MPI, CRAY_MPICH, OTHER = OpenMpi(), Mpich(), IntelMpi(), CrayMpich(), MpiLibrary()
@@ -475,14 +475,14 @@ _SHARED_TRANSPORT_SETTINGS = (
 )
 
 
-SETTINGS = re.compile(rf"({joined(mpi.settings for mpi in MPIS)}|{_SHARED_SETTINGS})_\w+$")
+SETTINGS = re.compile(rf"({join_patterns(mpi.settings for mpi in MPIS)}|{_SHARED_SETTINGS})_\w+$")
 TRANSPORT_SETTINGS = re.compile(
-    rf"({joined(mpi.transport_settings for mpi in MPIS)}|{_SHARED_TRANSPORT_SETTINGS})$"
+    rf"({join_patterns(mpi.transport_settings for mpi in MPIS)}|{_SHARED_TRANSPORT_SETTINGS})$"
 )
-LAUNCH_VARIABLES = re.compile(rf"({joined(mpi.job_variables for mpi in MPIS)}|{JOB_ID})$")
-LAUNCHER_CHOICES = re.compile(rf"({joined(mpi.launcher_choice for mpi in MPIS)})$")
+LAUNCH_VARIABLES = re.compile(rf"({join_patterns(mpi.job_variables for mpi in MPIS)}|{JOB_ID})$")
+LAUNCHER_CHOICES = re.compile(rf"({join_patterns(mpi.launcher_choice for mpi in MPIS)})$")
 PUBLIC_SETTINGS = re.compile(
-    joined((*(mpi.public_settings for mpi in MPIS), _SHARED_PUBLIC_SETTINGS)), re.IGNORECASE
+    join_patterns((*(mpi.public_settings for mpi in MPIS), _SHARED_PUBLIC_SETTINGS)), re.IGNORECASE
 )
 HOST_OPTIONS = frozenset(option for mpi in MPIS for option in mpi.host_options)
 NAMED_OPTIONS = frozenset(option for mpi in MPIS for option in mpi.named_options)
@@ -502,7 +502,7 @@ TRANSPORT_CHOICES = ", ".join(
 EAGER_LIMITS = ", ".join(("UCX_RNDV_THRESH", *filter(None, (mpi.eager_limit for mpi in MPIS))))
 ALGORITHM_CHOICES = ", ".join(filter(None, (mpi.algorithm_choice for mpi in MPIS)))
 PROGRESS_THREADS = ", ".join(filter(None, (mpi.progress_thread for mpi in MPIS)))
-_LIBRARY = re.compile(rf"({joined(mpi.library for mpi in MPIS)})\D*(\d[\w.]*)", re.IGNORECASE)
+_LIBRARY = re.compile(rf"({join_patterns(mpi.name_pattern for mpi in MPIS)})\D*(\d[\w.]*)", re.IGNORECASE)
 
 
 def mpi_of(key: str, version: str = "", variables: Mapping[str, str] | None = None) -> MpiLibrary:
@@ -519,7 +519,8 @@ def chooses_transports(mpi: MpiLibrary, variable: str) -> bool:
     if mpi is OTHER:
         return TRANSPORT_SETTINGS.match(variable) is not None
     return (
-        re.match(rf"({joined((mpi.transport_settings, _SHARED_TRANSPORT_SETTINGS))})$", variable) is not None
+        re.match(rf"({join_patterns((mpi.transport_settings, _SHARED_TRANSPORT_SETTINGS))})$", variable)
+        is not None
     )
 
 
@@ -546,7 +547,7 @@ def launching_mpis(libraries: str) -> tuple[MpiLibrary, ...]:
     """The MPIs whose launchers can start a program. `libraries`: the output of ldd for this program."""
     for mpi in WITH_LAUNCHER:
         known = (*(mpi.interface.libraries if mpi.interface else ()), *mpi.old_libraries)
-        if re.search(rf"\b({joined(map(re.escape, known))})(?!\d)", libraries):
+        if re.search(rf"\b({join_patterns(map(re.escape, known))})(?!\d)", libraries):
             return tuple(other for other in WITH_LAUNCHER if other.interface == mpi.interface)
     return ()
 
@@ -562,7 +563,7 @@ def transports_in(mpi: MpiLibrary, text: str) -> str | None:
     return ", ".join(mpi.reported_transports(text)) or None
 
 
-def _readable(value: str) -> str:
+def _readable_value(value: str) -> str:
     from imb.model.text import readable_text
 
     return readable_text(value)

@@ -42,13 +42,13 @@ def listen_to_notes(listener: Callable[[Note], None]) -> Iterator[None]:
     """A context in which `listener` gets each note once, even if its file is read several times."""
     known: set[Note] = set()
 
-    def once(entry: Note) -> None:
+    def pass_once(entry: Note) -> None:
         if entry not in known:
             known.add(entry)
             listener(entry)
 
-    _listeners.append(once)
+    _listeners.append(pass_once)
     try:
         yield
     finally:
-        _listeners.remove(once)
+        _listeners.remove(pass_once)

@@ -99,7 +99,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     content: str = ""
 
     @property
-    def cut_off(self) -> bool:
+    def is_cut_off(self) -> bool:
         """Whether the end that the program prints is missing."""
         return is_cut_off(self.run, self.end)
 
@@ -111,7 +111,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         hosts = self.hosts()
         return None if not hosts else "intra-node" if len(hosts) == 1 else "inter-node"
 
-    def crowded(self) -> tuple[int, int] | None:
+    def crowding(self) -> tuple[int, int] | None:
         """(ranks, cores) if a host has more ranks than cores, as far as known; else None."""
         ranks = max(Counter(rank.host for rank in self.run.ranks or []).values(), default=0)
         cores = fact(int, self.facts, "conditions", "machine", "cores")
@@ -289,7 +289,7 @@ def key_of(row: Result | Failure | SampledRow, run: Run | None, width: float | N
     """The key of a row of this run. `width`: the width of its arrivals in seconds, if a sample has it instead of the row."""
     start = _start_of(run)
     if isinstance(row, Result):
-        start = start or ("clock" if row.by_clock else None)
+        start = start or ("clock" if row.is_by_clock else None)
         width = row.arrival_width_seconds
     measured = start is not None and ":x" in start and width is not None
     return Key(
@@ -339,9 +339,9 @@ def variant_side(side: Side, label: str) -> Side:
 
 def _launch_under(launch: Launch, label: str) -> Launch:
     def rows(by_key: dict[Key, _Row]) -> dict[Key, _Row]:
-        return {without(key): row for key, row in by_key.items() if key.variant == label}
+        return {key_without(key): row for key, row in by_key.items() if key.variant == label}
 
-    def without(key: Key) -> Key:
+    def key_without(key: Key) -> Key:
         return msgspec.structs.replace(key, variant=None, arrival_width_seconds=None)
 
     variants = [variant for variant in launch.run.variants or [] if variant.label == label]
@@ -350,7 +350,9 @@ def _launch_under(launch: Launch, label: str) -> Launch:
         run=msgspec.structs.replace(launch.run, variants=variants),
         rows=rows(launch.rows),
         failures=rows(launch.failures),
-        sampled=lambda: [(without(key), sample) for key, sample in launch.sampled() if key.variant == label],
+        sampled=lambda: [
+            (key_without(key), sample) for key, sample in launch.sampled() if key.variant == label
+        ],
     )
 
 

@@ -43,7 +43,7 @@ LOOPBACK = re.compile(r"lo\d*$")
 WINDOW = 256  # messages in flight in Uniband and Biband
 
 
-class Way(msgspec.Struct, frozen=True, kw_only=True):
+class MessagePath(msgspec.Struct, frozen=True, kw_only=True):
     """The path of all messages of a launch within hosts, or of all messages between hosts.
 
     `interfaces`: name -> share of the requested bytes, the largest first; `above`: interfaces that counted the same bytes once more
@@ -89,11 +89,11 @@ class RowTraffic(NamedTuple):
     within: float
     between: float
 
-    def of(self, placement: Placement) -> float:
+    def bytes_on(self, placement: Placement) -> float:
         return self.within if placement == "intra-node" else self.between
 
 
-def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
+def message_paths(run: Run, rows: Iterable[Result]) -> list[MessagePath]:
     """The paths of a launch: one for messages within hosts and one for messages between hosts, if it has such messages."""
     hosts = {rank.rank: rank.host for rank in run.ranks or []}
     judged = [row for row in rows if (row.processes or 0) <= len(hosts)]
@@ -109,10 +109,10 @@ def ways(run: Run, rows: Iterable[Result]) -> list[Way]:
         parts = [
             (row, traffic)
             for row, traffic in traffic_by_row
-            if traffic is not None and traffic.of(placement) > 0
+            if traffic is not None and traffic.bytes_on(placement) > 0
         ]
         if parts:
-            paths.append(_way(placement, parts, background, listed))
+            paths.append(_message_path(placement, parts, background, listed))
     return paths
 
 
@@ -136,7 +136,7 @@ def set_repetitions(rows: Iterable[Result], mean: Mapping[int, int]) -> list[Res
     ]
 
 
-def paths_summary(paths: Iterable[Way]) -> str | None:
+def paths_summary(paths: Iterable[MessagePath]) -> str | None:
     """`within a host: shared memory; between hosts: eth0`, or None if there are no paths."""
     titles = {"intra-node": "within a host", "inter-node": "between hosts"}
     return "; ".join(f"{titles[path.placement]}: {path}" for path in paths) or None
@@ -162,11 +162,11 @@ def seconds_of(row: Result) -> float:
     if row.time_overlapped_seconds is not None:
         each = row.time_overlapped_seconds + (row.time_pure_seconds or 0.0)
     else:
-        each = (row.time_max_seconds or 0.0) * timed_ways(row.benchmark)
+        each = (row.time_max_seconds or 0.0) * messages_per_time(row.benchmark)
     return each * repetitions_of(row)
 
 
-def timed_ways(benchmark: str) -> int:
+def messages_per_time(benchmark: str) -> int:
     """The number of consecutive messages in a repetition by which the benchmark divides its time."""
     return 2 if benchmark.lower().startswith("pingpong") else 1
 
@@ -250,7 +250,7 @@ def _collective_factor(benchmark: str, processes: int) -> float | None:
     return least(processes) if least and processes > 1 else None
 
 
-def _counted(row: Result) -> dict[str, float]:
+def _counted_bytes(row: Result) -> dict[str, float]:
     """Bytes by interface name: half of the sent plus received bytes, since both ends of a message count it."""
     totals: dict[str, float] = {}
     for interface in (row.evidence.interfaces if row.evidence else None) or []:
@@ -269,7 +269,7 @@ def _background(rows: Iterable[Result]) -> dict[str, float]:
         if (seconds := seconds_of(row)) > 0:
             own_bytes = HEADERS * _messages(row) * repetitions_of(row)
             rates.append(
-                {name: max(0.0, count - own_bytes) / seconds for name, count in _counted(row).items()}
+                {name: max(0.0, count - own_bytes) / seconds for name, count in _counted_bytes(row).items()}
             )
     names = {name for by_name in rates for name in by_name}
     return {name: min(by_name.get(name, 0.0) for by_name in rates) for name in names}
@@ -284,49 +284,51 @@ def _messages(row: Result) -> float:
     return float(max(_collective_factor(row.benchmark, processes) or 0, processes * processes.bit_length()))
 
 
-def _way(
+def _message_path(
     placement: Placement,
     parts: list[tuple[Result, RowTraffic]],
     background: Mapping[str, float],
     listed: bool,
-) -> Way:
+) -> MessagePath:
     long = [
         (row, traffic)
         for row, traffic in parts
-        if (row.bytes or 0) >= LONG and traffic.of(placement) >= FEWEST_OF_A_ROW and row.evidence is not None
+        if (row.bytes or 0) >= LONG
+        and traffic.bytes_on(placement) >= FEWEST_OF_A_ROW
+        and row.evidence is not None
     ]
-    expected = sum(traffic.of(placement) for _, traffic in long)
-    if not listed and not any(_counted(row) for row, _ in parts):
+    expected = sum(traffic.bytes_on(placement) for _, traffic in long)
+    if not listed and not any(_counted_bytes(row) for row, _ in parts):
         why = "the records have no counters of interfaces"
     elif not any((row.bytes or 0) >= LONG for row, _ in parts):
         why = f"no message of {LONG} bytes or more"
     elif expected < FEWEST:
         why = "too few bytes were asked for"
     else:
-        return _judged(placement, long, background)
-    return Way(placement=placement, kind="unknown", asked=expected, rows=len(long), why=why)
+        return _judge_shares(placement, long, background)
+    return MessagePath(placement=placement, kind="unknown", asked=expected, rows=len(long), why=why)
 
 
-def _judged(
+def _judge_shares(
     placement: Placement, long: list[tuple[Result, RowTraffic]], background: Mapping[str, float]
-) -> Way:
+) -> MessagePath:
     shares: list[dict[str, float]] = []
     counted = 0.0
     for row, traffic in long:
         by_name = {
             name: max(0.0, count - background.get(name, 0.0) * seconds_of(row))
-            for name, count in _counted(row).items()
+            for name, count in _counted_bytes(row).items()
             if _may_carry(name, placement, traffic)
         }
         counted += sum(by_name.values())
-        shares.append({name: count / traffic.of(placement) for name, count in by_name.items()})
+        shares.append({name: count / traffic.bytes_on(placement) for name, count in by_name.items()})
     names = {name for row_shares in shares for name in row_shares}
     middle = {name: median(row_shares.get(name, 0.0) for row_shares in shares) for name in names}
-    way = way_of(placement, sum(traffic.of(placement) for _, traffic in long), middle)
-    return msgspec.structs.replace(way, rows=len(long), counted=counted)
+    path = path_by_shares(placement, sum(traffic.bytes_on(placement) for _, traffic in long), middle)
+    return msgspec.structs.replace(path, rows=len(long), counted=counted)
 
 
-def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -> Way:
+def path_by_shares(placement: Placement, expected: float, shares: Mapping[str, float]) -> MessagePath:
     """The path according to the rule. `shares`: interface -> counted bytes divided by requested bytes."""
     total = sum(shares.values())
     carriers = {
@@ -336,13 +338,15 @@ def way_of(placement: Placement, expected: float, shares: Mapping[str, float]) -
     }
     carriers, above = _layers(carriers)
     share = sum(carriers.values())
-    way = Way(placement=placement, kind="interfaces", asked=expected, counted=total * expected, share=share)
+    path = MessagePath(
+        placement=placement, kind="interfaces", asked=expected, counted=total * expected, share=share
+    )
     if share >= NOTHING:
         kind: Kind = "interfaces" if share >= ALL else "in part"
-        return msgspec.structs.replace(way, kind=kind, interfaces=carriers, above=above)
+        return msgspec.structs.replace(path, kind=kind, interfaces=carriers, above=above)
     if placement == "intra-node":
-        return msgspec.structs.replace(way, kind="shared memory")
-    return msgspec.structs.replace(way, kind="unknown", why="no interface counted what went between hosts")
+        return msgspec.structs.replace(path, kind="shared memory")
+    return msgspec.structs.replace(path, kind="unknown", why="no interface counted what went between hosts")
 
 
 def _may_carry(name: str, placement: Placement, traffic: RowTraffic) -> bool:

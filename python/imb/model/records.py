@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from statistics import median, mode
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -298,7 +297,7 @@ class Passes(msgspec.Struct, kw_only=True):
 
 
 class Place(msgspec.Struct, kw_only=True):
-    """What a row measures, without the message size. Records of older versions lack `threads`: each process had one thread."""
+    """What a row measures, without the message size. `threads`: per process."""
 
     benchmark: str
     kind: Kind | None = None
@@ -320,6 +319,8 @@ class SampledRow(Place, kw_only=True, tag_field="record", tag="row"):
     bytes: int | None = None
 
 
+# Sample and Result have fields in common, which tools/figures.py writes from the table of figures. They have no common base class: msgspec
+# allows only one base class with fields, which is Place, and records are exported in the order of the fields, as the suite writes them.
 class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", rename={"pass_": "pass"}):
     """One sample of a row that is measured in passes."""
 
@@ -416,14 +417,14 @@ class Result(Place, kw_only=True, tag_field="record", tag="result"):
     line: OrAbsent[int] = None
 
     @property
-    def by_clock(self) -> bool:
+    def is_by_clock(self) -> bool:
         """Whether repetitions began at agreed times. The means of the ranks then include invalid repetitions."""
         return self.valid_percent is not None
 
     @property
     def completion_seconds(self) -> float | None:
         """Seconds until the slowest rank completes: its mean, or if repetitions began at agreed times, from the last arrival to the last exit."""
-        return self.time_from_last_arrival_seconds if self.by_clock else self.time_max_seconds
+        return self.time_from_last_arrival_seconds if self.is_by_clock else self.time_max_seconds
 
     @property
     def half_width(self) -> float | None:
@@ -529,7 +530,7 @@ def decode(line: bytes) -> Record:
         raise msgspec.ValidationError("nested too deeply") from None
     if isinstance(record, Run) and record.options is not None:
         record.options = (
-            None if other_schema(line) else msgspec.convert(record.options, dict[str, OptionValue])
+            None if schema_problem(line) else msgspec.convert(record.options, dict[str, OptionValue])
         )
     if (
         _LONG in line.translate(_DIGITS)
@@ -584,7 +585,7 @@ class LaunchLines(msgspec.Struct):
     other: bool = False
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether its end record was read."""
         return bool(self.records) and isinstance(self.records[-1], End)
 
@@ -653,7 +654,7 @@ class _Reading:
 
     def sample(self, line: bytes) -> bool:
         """Takes a line if it is a valid sample of the current launch in the suite's own format; returns whether it took it. Most lines are such."""
-        if self.current.other or self.current.ended or b":-" in line or b": " in line:
+        if self.current.other or self.current.has_ended or b":-" in line or b": " in line:
             return False
         try:
             _sample_decoder.decode(line)
@@ -672,16 +673,16 @@ class _Reading:
         except UNDECODABLE as error:
             parts = pieces(line)
             if len(parts) == 1 and not parts[0][0]:
-                self.damaged(line, number, at, error, is_torn=is_last)
+                self.take_damaged(line, number, at, error, is_torn=is_last)
                 return
             for place, part in parts:
                 try:
                     self.record(decode(part), part, number, at + place)
                 except UNDECODABLE as part_error:
                     torn = is_last and (place, part) == parts[-1]
-                    self.damaged(part, number, at + place, part_error, is_torn=torn)
+                    self.take_damaged(part, number, at + place, part_error, is_torn=torn)
 
-    def damaged(self, part: bytes, number: int, at: int, error: Exception, *, is_torn: bool) -> None:
+    def take_damaged(self, part: bytes, number: int, at: int, error: Exception, *, is_torn: bool) -> None:
         """Takes a line or piece that is not a record."""
         if part.startswith(RUN) and self.filled:
             self.begin(at)
@@ -714,7 +715,7 @@ class _Reading:
     def record(self, record: Record, line: bytes, number: int, at: int) -> None:
         """Takes a complete record."""
         if isinstance(record, Run):
-            if other := other_schema(line):
+            if other := schema_problem(line):
                 self.begin(at, other=True)
                 self.problem(number, f"{other}; this version reads {SCHEMA}; skipped")
                 return
@@ -722,7 +723,7 @@ class _Reading:
                 self.begin(at)
         elif self.current.other:
             return
-        elif self.current.ended and not isinstance(record, End):
+        elif self.current.has_ended and not isinstance(record, End):
             self.begin(at)
             self.problem(
                 number,
@@ -748,7 +749,7 @@ class _Schema(msgspec.Struct):
 _schema_decoder = msgspec.json.Decoder(_Schema)
 
 
-def other_schema(line: bytes) -> str | None:
+def schema_problem(line: bytes) -> str | None:
     """What is wrong with the schema of a run record, or None if this version reads it."""
     stated = _schema_decoder.decode(line).schema
     if stated == SCHEMA:
@@ -853,11 +854,6 @@ def sum_evidence(several: Iterable[Evidence]) -> Evidence:
     total.moved_ranks = list(moved) or None
     total.interfaces = list(by_interface.values()) or None
     return total
-
-
-def read_file(path: Path) -> Records:
-    """`read` for a file. Raises OSError."""
-    return read(path.read_bytes(), str(path))
 
 
 def write(records: Iterable[Record]) -> bytes:

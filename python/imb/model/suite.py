@@ -19,7 +19,7 @@ def suite_folder() -> Path:
 @lru_cache
 def packaged_programs() -> Path | None:
     """The folder of the package's programs, or None if the package has none. They choose the MPI's binary interface when they start
-    (imb.mpi.prebuilt)."""
+    (imb.mpi.prebuilt_programs)."""
     try:
         files = metadata.files("openimb") or []
     except metadata.PackageNotFoundError:

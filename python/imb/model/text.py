@@ -78,14 +78,14 @@ def is_printable(text: str) -> bool:
 def one_line(text: str) -> str:
     r"""The text on one line, for people. Line breaks and tabs become blanks. Characters that could control a terminal or reverse the
     direction of writing (control, format and bidirectional characters) become `?`. Bytes that are not UTF-8 become `\udcff`."""
-    return text if is_printable(text) else "".join(map(_shown, text))
+    return text if is_printable(text) else "".join(map(_escape, text))
 
 
 def _is_text(c: str) -> bool:
     return c.isprintable() or c in _JOINS or unicodedata.category(c) == "Zs"
 
 
-def _shown(c: str) -> str:
+def _escape(c: str) -> str:
     if _is_text(c):
         return c
     if "\ud800" <= c <= "\udfff":

@@ -145,6 +145,6 @@ def _text_of(file: str | None) -> str:
     return ""
 
 
-def hosts_offered(hosts: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+def offered_hosts(hosts: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """The number of available hosts: `hosts` if the user gives them, else the allocation's nodes, else 1 (this host)."""
     return len(hosts) or Allocation.of(environment).nodes or 1

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from imb.model.mpis import ASSIGNING_OPTIONS, MPIS, NAMED_OPTIONS, OPTION_SYNONYMS, joined
+from imb.model.mpis import ASSIGNING_OPTIONS, MPIS, NAMED_OPTIONS, OPTION_SYNONYMS, join_patterns
 
-_REFUSED = re.compile(joined((*(mpi.refusal for mpi in MPIS), r'Try "srun --help" for more information')))
+_REFUSED = re.compile(
+    join_patterns((*(mpi.refusal for mpi in MPIS), r'Try "srun --help" for more information'))
+)
 
 
 def override_arguments(first: Sequence[str], then: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from imb import __version__
 from imb.model.errors import ImbError, unwritable_cache
 from imb.model.statuses import Status
 from imb.model.suite import suite_folder
-from imb.mpi import builds, prebuilt
+from imb.mpi import builds, prebuilt_programs
 from imb.mpi.builds import cache_folder
 from imb.mpi.installations import Installation, output_of
 
@@ -77,7 +77,7 @@ def has_programs(folder: Path, components: Collection[str]) -> bool:
 def place_of(mpi: Installation, compiler: str | None = None) -> Path:
     """The folder for the programs for an MPI, existing or not: a build, or the package's programs if there is no build. With a compiler, only a
     build. Raises ImbError if there are no programs and none can be built."""
-    packaged = None if compiler else prebuilt.programs_for(mpi)
+    packaged = None if compiler else prebuilt_programs.programs_for(mpi)
     if packaged and not (mpi.wrapper and builds.has_built()):  # avoids build_key, which starts two processes
         return packaged
     native = build_folder(build_key(mpi, compiler))
@@ -211,17 +211,17 @@ def _compiler(mpi: Installation, compiler: str | None) -> str:
 
 
 def _generator() -> list[str]:
-    ninja = _installed("ninja")
+    ninja = _find_program("ninja")
     return ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"] if ninja else []
 
 
-def _installed(name: str) -> str | None:
+def _find_program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
 
 
 def tool(name: str) -> str:
     """The path of a program on the PATH or next to this Python. Raises ImbError if it is missing."""
-    path = _installed(name)
+    path = _find_program(name)
     if path is None:
         raise ImbError(f"no {name}; install it, or `pip install {name}`")
     return path

@@ -18,12 +18,12 @@ from imb.model.errors import ImbError, unwritable_cache
 from imb.model.folders import NoHome, cache_folder
 from imb.model.intent import Intent
 from imb.model.mpis import MACROS, TRANSPORT_CHOICES, Host, transports_in
-from imb.model.path import LOOPBACK, Way, way_of
+from imb.model.path import LOOPBACK, MessagePath, path_by_shares
 from imb.model.suite import packaged_programs
 from imb.model.units import rounded_size
-from imb.mpi import build, builds, host, installations, launch, launchers, prebuilt
+from imb.mpi import build, builds, host, installations, launch, launchers, prebuilt_programs
 from imb.mpi.installations import Installation
-from imb.mpi.prebuilt import library_with
+from imb.mpi.prebuilt_programs import library_with
 
 Level: TypeAlias = Literal["ok", "warning", "problem"]
 SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
@@ -177,7 +177,7 @@ def installation(mpi: Installation) -> Iterator[Check]:
 def suite_for(mpi: Installation) -> Check:
     """The finding on the programs that `imb run` starts with an MPI."""
     subject = f"{mpi.version}: suite"
-    interface = prebuilt.interface_of(mpi)
+    interface = prebuilt_programs.interface_of(mpi)
     if mpi.wrapper and (native := build.programs(build.build_key(mpi))):
         return Check("ok", subject, f"built for it, {native}")
     if packaged_programs() and interface:
@@ -200,7 +200,7 @@ def suite_for(mpi: Installation) -> Check:
 def _two_ranks(mpi: Installation) -> Check:
     subject = f"{mpi.version}: two ranks"
     try:
-        program, compiler_output = _compiled(mpi)
+        program, compiler_output = _find_check(mpi)
     except OSError as error:
         found, _, advice = str(unwritable_cache(Path(error.filename or ""), error)).partition("; ")
         return Check("problem", subject, found, advice)
@@ -292,7 +292,7 @@ def launch_check(
     return Check("ok", subject, summary)
 
 
-def _way(between: bool, expected: float, counts: list[str]) -> Way:
+def _way(between: bool, expected: float, counts: list[str]) -> MessagePath:
     """The path of the check's messages, from texts such as `lo=1234` (interface and bytes). `between`: the messages go between hosts, so
     loopback carries none of them."""
     pairs = (word.rpartition("=") for word in counts)
@@ -301,13 +301,13 @@ def _way(between: bool, expected: float, counts: list[str]) -> Way:
         for name, _, count in pairs
         if not (between and LOOPBACK.match(name))
     }
-    return way_of("inter-node" if between else "intra-node", expected, shares)
+    return path_by_shares("inter-node" if between else "intra-node", expected, shares)
 
 
-def _compiled(mpi: Installation) -> tuple[Path | None, str]:
+def _find_check(mpi: Installation) -> tuple[Path | None, str]:
     """The check program for an MPI: the package's, or one that is compiled once. If the compiler fails, None and its output."""
-    if prebuilt.programs_for(mpi):
-        return prebuilt.packaged_check(), ""
+    if prebuilt_programs.programs_for(mpi):
+        return prebuilt_programs.packaged_check(), ""
     if not mpi.wrapper:
         return None, "there is none"
     source = Path(__file__).with_name("check.cpp")

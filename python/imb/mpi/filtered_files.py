@@ -51,7 +51,7 @@ def open_filtered(paths: Sequence[Path], values: Collection[str], mask: str) -> 
         finally:
             for file in pipe_inputs:
                 file.close()
-            _ended(masker)
+            _end_filter(masker)
         if status := masker.returncode:
             number = status if status > 0 else errno.EIO
             raise OSError(number, os.strerror(number), str(paths[0]))
@@ -71,7 +71,7 @@ def _send_values(masker: subprocess.Popen[bytes], values: Collection[str], mask:
             raise ImbError(f"cannot start {sys.executable}, which takes secret values out of the output")
 
 
-def _ended(masker: subprocess.Popen[bytes]) -> None:
+def _end_filter(masker: subprocess.Popen[bytes]) -> None:
     try:
         masker.wait(_GRACE)
     except subprocess.TimeoutExpired:

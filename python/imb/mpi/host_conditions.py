@@ -15,10 +15,10 @@ import msgspec
 import psutil
 
 from imb.model.conditions import Cache, Conditions, Interface, Machine
-from imb.model.confidential import hide_secrets
 from imb.model.errors import UNDECODABLE
 from imb.model.mpis import SETTINGS
 from imb.model.schedulers import RECORDED_VARIABLES
+from imb.model.secrecy import hide_secrets
 from imb.model.text import now, readable_text
 from imb.mpi import host_gpus, nvml
 from imb.mpi.host import answer_of, physical_cores
@@ -102,9 +102,9 @@ def machine() -> Machine:
         cpus=answer_of(psutil.cpu_count),
         cpus_allowed=allowed[1] if allowed else None,
         cores=physical_cores(),
-        sockets=_whole(facts.get("Socket(s)")),
-        threads_per_core=_whole(facts.get("Thread(s) per core")),
-        numa_nodes=_whole(facts.get("NUMA node(s)")),
+        sockets=_integer(facts.get("Socket(s)")),
+        threads_per_core=_integer(facts.get("Thread(s) per core")),
+        numa_nodes=_integer(facts.get("NUMA node(s)")),
         caches=[
             Cache(name.removesuffix(" cache"), value)
             for name, value in facts.items()
@@ -163,7 +163,7 @@ def _distribution() -> str:
         return platform.platform()
 
 
-def _whole(text: str | None) -> int | None:
+def _integer(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
 
 

@@ -87,7 +87,7 @@ def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: f
 
 
 @lru_cache
-def _launched_by(launcher: str) -> tuple[mpis.MpiLibrary, str]:
+def _identity_of(launcher: str) -> tuple[mpis.MpiLibrary, str]:
     return mpis.launcher_identity(output_of([launcher, "--version"])[1])
 
 
@@ -128,7 +128,7 @@ def _cray_installation(wrapper: Path, version: str) -> Installation:
 
 
 def _installation(wrapper: str, launcher: Path) -> Installation:
-    known, version = _launched_by(str(launcher))
+    known, version = _identity_of(str(launcher))
     number = re.search(r"(\d+)\.", version)
     return Installation(
         flavor=known.key if known.key in mpis.KEYS else mpis.OTHER.key,

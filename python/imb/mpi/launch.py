@@ -17,9 +17,9 @@ from typing import IO, Literal, TypeAlias
 import msgspec
 import psutil
 
-from imb.model.confidential import HIDDEN
 from imb.model.errors import ImbError
 from imb.model.mpis import WITH_LAUNCHER
+from imb.model.secrecy import HIDDEN
 from imb.mpi import filtered_files, orphans
 from imb.mpi.allocation import Allocation
 from imb.mpi.host import answer_of
@@ -74,13 +74,13 @@ def run(
         orphans.adopt_orphans() as mark,
         filtered_files.open_filtered([output, errors], hide, HIDDEN) as files,
     ):
-        process, launched = _started(command, mark, files)
+        process, launched = _start(command, mark, files)
         return _wait_until_ended(
             process, launched, mark, timeout, at_most, _Tail(follow), on_line, on_tick, is_over, grace, linger
         )
 
 
-def _started(
+def _start(
     command: Command, mark: str, files: Sequence[IO[bytes]]
 ) -> tuple[subprocess.Popen[bytes], orphans.LauncherStart]:
     env = {**os.environ, **command.env, orphans.MARK: mark}
@@ -103,7 +103,7 @@ def _started(
 
 
 @contextlib.contextmanager
-def _watched(pid: int) -> Iterator[Callable[[float], None]]:
+def _wait_for_child(pid: int) -> Iterator[Callable[[float], None]]:
     """A context with a function that returns when this child ends, or after the given seconds. subprocess polls only every 50 ms, which is
     longer than some launches need to end."""
     try:
@@ -141,7 +141,7 @@ def _wait_until_ended(
     over_at: float | None = None
     exited: float | None = None
     try:
-        with sigterm_interrupts(), _watched(process.pid) as wait:
+        with sigterm_interrupts(), _wait_for_child(process.pid) as wait:
             while process.poll() is None:
                 seconds = time.monotonic() - began
                 tail.read(on_line)
@@ -228,7 +228,7 @@ def _end(process: subprocess.Popen[bytes], mark: str, grace: float) -> int:
 def _remove_leftovers(pid: int) -> None:
     """Removes temporary folders of a killed launcher that would block a later launcher with the same process number."""
     temporary = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
-    for folder in (Path(temporary) / name for mpi in WITH_LAUNCHER if (name := mpi.leftover(pid))):
+    for folder in (Path(temporary) / name for mpi in WITH_LAUNCHER if (name := mpi.leftover_folder(pid))):
         with contextlib.suppress(OSError):
             if folder.lstat().st_uid == os.geteuid():
                 shutil.rmtree(folder)

@@ -12,12 +12,12 @@ from typing import Protocol
 
 import msgspec
 
-from imb.model.confidential import is_hidden, is_secret
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.mpis import WITH_LAUNCHER, Host
+from imb.model.secrecy import is_hidden, is_secret
 from imb.model.suite import packaged_programs
-from imb.mpi import arguments, prebuilt
+from imb.mpi import arguments, prebuilt_programs
 from imb.mpi.installations import Installation
 
 _SRUN_BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "none"}
@@ -109,7 +109,11 @@ class Srun:
         elif intent.bind:
             words.append(f"--cpu-bind={_SRUN_BINDS[intent.bind]}")
         # srun passes its environment on to ranks. --export is not used, since it cannot pass values with commas.
-        prefix = prebuilt.prefix_variable(self.mpi) if Path(program[0]).parent == packaged_programs() else {}
+        prefix = (
+            prebuilt_programs.prefix_variable(self.mpi)
+            if Path(program[0]).parent == packaged_programs()
+            else {}
+        )
         return Command([*words, *intent.extra, *program], {**prefix, **self.mpi.env, **intent.env, **secret})
 
 

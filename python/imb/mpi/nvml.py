@@ -60,8 +60,8 @@ def add_figures(gpus: list[Gpu]) -> Answer:
 def _answered(nvml: Any, present: list[Gpu]) -> Answer:
     asking = _Asking(nvml)
     if not any(gpu.vendor == "NVIDIA" for gpu in present):
-        present = [*present, *asking.all()]
-    gpus = [asking.enriched(gpu) if gpu.vendor == "NVIDIA" else gpu for gpu in present]
+        present = [*present, *asking.all_gpus()]
+    gpus = [asking.add_details(gpu) if gpu.vendor == "NVIDIA" else gpu for gpu in present]
     version = asking.driver()
     if asking.broken:
         return Answer(
@@ -100,12 +100,12 @@ class _Asking:
     def driver(self) -> str | None:
         return _word(self.ask(lambda: self.nvml.nvmlSystemGetDriverVersion()))
 
-    def all(self) -> list[Gpu]:
+    def all_gpus(self) -> list[Gpu]:
         """The GPUs that NVML lists."""
         count = self.ask(lambda: self.nvml.nvmlDeviceGetCount()) or 0
-        return [gpu for index in range(count) if (gpu := self.listed(index))]
+        return [gpu for index in range(count) if (gpu := self.gpu_at(index))]
 
-    def listed(self, index: int) -> Gpu | None:
+    def gpu_at(self, index: int) -> Gpu | None:
         nvml, self.gpu = self.nvml, f"GPU {index}"
         bus = self.ask(lambda: _word(nvml.nvmlDeviceGetPciInfo(nvml.nvmlDeviceGetHandleByIndex(index)).busId))
         if not bus:
@@ -115,7 +115,7 @@ class _Asking:
         )  # the kernel writes the domain with four digits less
         return Gpu(address=address, vendor="NVIDIA", name="NVIDIA GPU")
 
-    def enriched(self, gpu: Gpu) -> Gpu:
+    def add_details(self, gpu: Gpu) -> Gpu:
         nvml, self.gpu = self.nvml, gpu.address
         handle = self.ask(lambda: nvml.nvmlDeviceGetHandleByPciBusId(gpu.address.encode("ascii", "replace")))
         if handle is None:
@@ -152,7 +152,7 @@ class _Asking:
             down += state == 0
         if not active:
             return {"nvlinks": 0, "nvlinks_down": down, "nvlink_peers": {}}
-        ends = [self.end_of(handle, link) for link in active]
+        ends = [self.other_end(handle, link) for link in active]
         return {
             "nvlinks": len(active),
             "nvlinks_down": down,
@@ -160,7 +160,7 @@ class _Asking:
             "nvlink_peers": None if None in ends else dict(Counter(ends)),
         }
 
-    def end_of(self, handle: Any, link: int) -> str | None:
+    def other_end(self, handle: Any, link: int) -> str | None:
         """The other end of a link: a PCI address, SWITCH, or None if unknown."""
         nvml = self.nvml
         kind = self.ask(lambda: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link))

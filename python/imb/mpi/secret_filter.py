@@ -24,7 +24,7 @@ class SecretFilter:
 
     def feed(self, piece: bytes) -> bytes:
         """Takes a piece; returns the text that is complete so far, with the mask in place of the values."""
-        return self._replace_values(self.rest + piece, self._begun)
+        return self._replace_values(self.rest + piece, self._start_of_value)
 
     def end(self) -> bytes:
         """The rest of the text. As no more text comes, a value is replaced even if a longer value begins with it."""
@@ -48,7 +48,7 @@ class SecretFilter:
         self.rest = text[begun:]
         return b"".join([*pieces, text[at:begun]])
 
-    def _begun(self, text: bytes, at: int) -> int:
+    def _start_of_value(self, text: bytes, at: int) -> int:
         """The first position from which the rest of the text may be the beginning of a value."""
         begun = len(text)
         for value in self.values:

@@ -38,7 +38,7 @@ _PLACE = [
 ]
 
 
-def _counted(counter: Counter | None) -> float | None:
+def _count(counter: Counter | None) -> float | None:
     return counter.sum if counter else None
 
 
@@ -58,10 +58,10 @@ _OF_PASSES: dict[str, tuple[pa.DataType, Callable[[Passes, Evidence], float | st
     "effective_samples": (pa.float64(), lambda passes, _: passes.effective_samples),
     "machine_states": (pa.int64(), lambda passes, _: len(passes.states) or None),
     "shortfall": (_TEXT, lambda passes, _: passes.shortfall if passes.samples is not None else None),
-    "involuntary_switches": (pa.float64(), lambda _, evidence: _counted(evidence.involuntary_switches)),
-    "major_faults": (pa.float64(), lambda _, evidence: _counted(evidence.major_faults)),
-    "run_delay_seconds": (pa.float64(), lambda _, evidence: _counted(evidence.run_delay_seconds)),
-    "steal_seconds": (pa.float64(), lambda _, evidence: _counted(evidence.steal_seconds)),
+    "involuntary_switches": (pa.float64(), lambda _, evidence: _count(evidence.involuntary_switches)),
+    "major_faults": (pa.float64(), lambda _, evidence: _count(evidence.major_faults)),
+    "run_delay_seconds": (pa.float64(), lambda _, evidence: _count(evidence.run_delay_seconds)),
+    "steal_seconds": (pa.float64(), lambda _, evidence: _count(evidence.steal_seconds)),
     "moved_ranks": (
         pa.int64(),
         lambda _, evidence: len(evidence.moved_ranks) if evidence.moved_ranks else None,

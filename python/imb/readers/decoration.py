@@ -223,11 +223,11 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
         front = line[:start]
         if front.strip() and len(front) <= _LONGEST and not _is_cut(fronts, line, number, start):
             fronts.append(
-                _front(lines, number, front, cells=bool(heading) and not rest.startswith(b"# Size"))
+                _front_tag(lines, number, front, cells=bool(heading) and not rest.startswith(b"# Size"))
             )
         back = _text_after_columns(line[start:]) if heading else _text_after_label(rest)
         if back and not _ROW_IN.search(back) and not (backs and backs[-1].cut(line, number)):
-            backs += _back(lines, number, back)
+            backs += _back_tags(lines, number, back)
     return fronts, backs
 
 
@@ -252,7 +252,7 @@ def _text_after_label(title: bytes) -> bytes:
     return title[match.end() :] if match and title[match.end() :].strip() else b""
 
 
-def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) -> _Tag:
+def _front_tag(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) -> _Tag:
     """The tag for this text before a line. `cells`: the blanks after it belong to the first cell."""
     core = front.rstrip()
     blanks = 0 if cells else len(front) - len(core)
@@ -272,7 +272,7 @@ def _front(lines: Sequence[bytes], number: int, front: bytes, *, cells: bool) ->
     return _Tag(re.compile(_pattern(core) + end), number, distinct=bool(core.strip(b"0123456789. \t")))
 
 
-def _back(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:
+def _back_tags(lines: Sequence[bytes], number: int, back: bytes) -> list[_Tag]:
     """A list with the tag for this text after a line; empty if the text may be a number of the row."""
     core = back.strip()
     for at in _numbers(core):

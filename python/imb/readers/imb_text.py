@@ -26,8 +26,7 @@ from imb.readers.imb_rows import (
     row_of,
 )
 from imb.readers.logged_launches import Launches
-from imb.readers.table import Head, Log, Stretch, lacks_time, no_time
-from imb.readers.unread import (
+from imb.readers.skipped_lines import (
     UnreadRow,
     is_broken,
     is_damaged,
@@ -37,6 +36,7 @@ from imb.readers.unread import (
     notes_of,
     problems_of,
 )
+from imb.readers.table import Head, Log, Stretch, lacks_time, time_problem
 
 FORMAT = "imb"
 _SOON = 5  # most lines of other text within a table after which a row of any message size continues it
@@ -181,13 +181,13 @@ class _Reader:
                 line, f"a table without a line '# Benchmarking NAME'; its benchmark is called {name}"
             )
         grouped = "group" in columns
-        head = self.with_multi(head, grouped)
+        head = self.set_multi(head, grouped)
         below = self.text.find(b"\n", start)
         if below >= 0 and (more := further_columns(self.text[start:below], columns)):
             return self.rows(head, (*columns, *more), line, below + 1, wrapped=len(columns))
         return self.rows(head, columns, line, start)
 
-    def with_multi(self, head: Head, grouped: bool) -> Head:
+    def set_multi(self, head: Head, grouped: bool) -> Head:
         """The head with `multi` set from title, columns and command line."""
         option: Multi = "summary" if self.launches.asks_for_multi else "off"
         return head._replace(multi="each_group" if grouped else head.multi or option)
@@ -227,19 +227,19 @@ class _Reader:
                 break
             row = row_of(words, columns) if text[0] in "0123456789" else None
             if row is not None:
-                if interrupted and not self.goes_on(end, line_start, last, row, columns):
+                if interrupted and not self.continues_table(end, line_start, last, row, columns):
                     break
                 width, last = width or len(words), row
                 rows.add(row)
                 if None in row and lacks_time(row, columns, text):
-                    self.problem(at_line, no_time(text))
+                    self.problem(at_line, time_problem(text))
             elif text[0] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
                 rows.quantiles[len(rows.values) - 1] = quantiles
             elif text[0] == "#" and rows.take_note(text, launch):
                 pass
             elif failure := failure_of(text, columns, head, at_line):
                 cells: Cells = [failure.bytes if name == "bytes" else None for name in columns]
-                if interrupted and not self.goes_on(end, line_start, last, cells, columns):
+                if interrupted and not self.continues_table(end, line_start, last, cells, columns):
                     break
                 failure.kind = kind_of(head.benchmark, launch.run.component)
                 rows.move_to(launch)
@@ -253,7 +253,7 @@ class _Reader:
                 interrupted |= blank or len(foreign) > _SOON
                 continue
             for each in foreign:  # these lines are within the table
-                self.launches.other_text(*each)
+                self.launches.take_other_text(*each)
             foreign.clear()
             blank, interrupted, end = False, False, at
         rows.move_to(launch)
@@ -264,7 +264,7 @@ class _Reader:
         header = self.header(line) if MARK in line else None
         return header is not None and not header.tagged
 
-    def goes_on(
+    def continues_table(
         self, end: int, line_start: int, last: Cells | None, row: Cells, columns: tuple[str, ...]
     ) -> bool:
         """Whether the row at `line_start` continues a table although other text begins at `end`. `last`: the table's last row."""
@@ -281,7 +281,7 @@ class _Reader:
         launch = self.launches.current
         if head.benchmark != labeled_rows.BENCHMARK or launch is None:
             return rows_at  # the title is part of a line of other text
-        heads = self.with_multi(head, grouped=False), self.with_multi(head, grouped=True)
+        heads = self.set_multi(head, grouped=False), self.set_multi(head, grouped=True)
         place = labeled_rows.RowsAt(self.text, rows_at, self.line_of(title_at))
         return labeled_rows.read_table(place, heads, launch, self.line_of(rows_at), self.problem)
 
@@ -306,7 +306,9 @@ class _Reader:
             complete(launch, self.log)
         self.log.notes += notes_of(self.log.name, self.launches.passed_over, self.line_of, self.launches.more)
         decoration.restore_positions(self.log, self.cleaned, self.original)
-        self.log.problems += problems_of(self.log.name, [row.moved(self.cleaned.line) for row in self.unread])
+        self.log.problems += problems_of(
+            self.log.name, [row.move_lines(self.cleaned.line) for row in self.unread]
+        )
         self.log.problems.sort(key=lambda problem: problem.line)
         self.log.problems = limit_problems(self.log.problems)
         return self.log

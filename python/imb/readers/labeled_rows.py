@@ -13,7 +13,7 @@ from typing import NamedTuple
 from imb.model.catalog import kind_of
 from imb.model.records import Failure
 from imb.readers.imb_rows import Rows, failure_of, quantiles_of
-from imb.readers.table import Head, LoggedLaunch, lacks_time, megabyte_of, no_time, number
+from imb.readers.table import Head, LoggedLaunch, lacks_time, megabyte_of, number, time_problem
 
 BENCHMARK = "simple_halo"
 MARK = b"simple_halo (processes:"  # in the title
@@ -110,7 +110,7 @@ def read_table(
             rows.add(row.values)
             _take_unit(launch, row.unit)
             if lacks_time(row.values, row.columns, text.replace("(", " (")):
-                problem(at_line, no_time(text))
+                problem(at_line, time_problem(text))
         elif failure := labeled_failure(text, heads[0], at_line):
             failure.kind = kind_of(heads[0].benchmark, launch.run.component)
             rows.move_to(launch)

@@ -39,7 +39,7 @@ def reason(errors: bytes, output: bytes = b"") -> str | None:
         for text in (errors, output)
     )
     best = next(_candidates(lines, printed), None) or _signal(printed)
-    return _shortened(" ".join(best.split())) if best else None
+    return _shorten(" ".join(best.split())) if best else None
 
 
 def unreachable_hosts(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
@@ -51,7 +51,7 @@ def unreachable_hosts(errors: bytes, hosts: Collection[str]) -> dict[str, str]:
             name = match["ssh"] or match["srun"]
             for host in hosts or [name]:
                 if name in (host, host.partition(".")[0]) or name.partition(".")[0] == host:
-                    reasons.setdefault(host, _shortened(" ".join(match["text"].split())))
+                    reasons.setdefault(host, _shorten(" ".join(match["text"].split())))
     return reasons
 
 
@@ -125,7 +125,7 @@ def _signal(lines: list[str]) -> str | None:
     return None
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """The text, cut at a blank to at most LONGEST characters."""
     if len(text) <= LONGEST:
         return text

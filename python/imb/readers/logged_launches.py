@@ -35,7 +35,7 @@ class Launches:
         """Takes the events in the text at `start`."""
         for event in events:
             if event.kind == "text":
-                self.other_text(start + event.at, event.text)
+                self.take_other_text(start + event.at, event.text)
             elif event.kind == "failure":
                 self.benchmark_failure(event, start)
             elif event.kind == "passes":
@@ -55,7 +55,7 @@ class Launches:
                 self.pending.append(event)
                 self.is_open = False
 
-    def other_text(self, at: int, text: str) -> None:
+    def take_other_text(self, at: int, text: str) -> None:
         """Takes a line outside of tables. Keeps it if it may state why the launch before it failed."""
         if WARNING_OF_SUITE.match(text):  # about the launch itself
             return

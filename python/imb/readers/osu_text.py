@@ -12,8 +12,8 @@ from imb.model.records import End, Problem, Run
 from imb.readers.decoration import clean_tags, plain_text, restore_positions
 from imb.readers.messages import FailureMessages
 from imb.readers.preamble import Titles, read_preamble
-from imb.readers.table import Head, Log, LoggedLaunch, Stretch, arrays_of, lacks_time, no_time, number
-from imb.readers.unread import UnreadRow, limit_problems, problems_of
+from imb.readers.skipped_lines import UnreadRow, limit_problems, problems_of
+from imb.readers.table import Head, Log, LoggedLaunch, Stretch, arrays_of, lacks_time, number, time_problem
 
 FORMAT = "osu"
 MARK = b"# OSU "
@@ -93,7 +93,7 @@ def read(text: bytes, name: str) -> Log:
     reader.read()
     log = reader.log
     restore_positions(log, cleaned, text)
-    log.problems += problems_of(name, [row.moved(cleaned.line) for row in reader.unread])
+    log.problems += problems_of(name, [row.move_lines(cleaned.line) for row in reader.unread])
     log.problems.sort(key=lambda problem: problem.line)
     log.problems, log.notes = limit_problems(log.problems), limit_problems(log.notes)
     return log
@@ -226,8 +226,8 @@ class _Reader:
             self.unfit.append(UnreadRow(line_number, self.table_line, self.columns, line))
             return
         self.rows.append(row)
-        if lacks_time(row[0], _kept(self.columns), line):
-            self.problem(line_number, no_time(line))
+        if lacks_time(row[0], _field_columns(self.columns), line):
+            self.problem(line_number, time_problem(line))
 
     def is_again(self, title: str, line_start: int) -> bool:
         """Whether a title repeats the title directly above it, because another rank printed it or it was copied twice."""
@@ -389,7 +389,7 @@ def _is_quantile(column: str) -> bool:
     return column[0] == "p" and column[1:].isdigit()
 
 
-def _kept(columns: Sequence[str]) -> list[str]:
+def _field_columns(columns: Sequence[str]) -> list[str]:
     """The columns that become fields of rows."""
     return [name for name in columns if name != _PASSED_OVER and not _is_quantile(name)]
 
@@ -397,7 +397,7 @@ def _kept(columns: Sequence[str]) -> list[str]:
 def _row(
     line: str, columns: tuple[str, ...]
 ) -> tuple[list[float | int | None], dict[str, float | None]] | None:
-    """The numbers of the columns in `_kept`, and the quantiles in seconds; None if the line is not a row of these columns."""
+    """The numbers of the columns in `_field_columns`, and the quantiles in seconds; None if the line is not a row of these columns."""
     tokens = line.split()
     if len(tokens) != len(columns):
         return None
@@ -418,7 +418,7 @@ def _row(
 
 def _stretch(head: Head, columns: tuple[str, ...], line: int, rows: list[Any]) -> Stretch:
     """The rows as a stretch. `defects` is 1 if OSU's validation failed, since it does not count bytes."""
-    kept = _kept(columns)
+    kept = _field_columns(columns)
     arrays = arrays_of(kept, [values for values, _ in rows])
     names = tuple("defects" if name == "validation" else name for name in kept)
     stretch = Stretch(head, names, line, arrays)

@@ -10,8 +10,8 @@ from imb.model.catalog import all_benchmarks
 from imb.model.records import Mode, State
 from imb.readers.imb_rows import PASSES_NOTE
 from imb.readers.messages import LAUNCHER, is_about_launcher, is_message, may_state_failure, states_failure
+from imb.readers.skipped_lines import looks_like_row
 from imb.readers.table import Head
-from imb.readers.unread import looks_like_row
 
 EventKind = Literal[
     "banner", "fact", "calling", "listed", "title", "command", "passes", "end", "failure", "text"
@@ -231,8 +231,8 @@ def _read(text: bytes) -> Preamble:
             head = Head(
                 match[2],
                 multi="summary" if match[1] else None,
-                processes=_whole(match[3]),
-                threads=_whole(match[4]) or 1,
+                processes=_integer(match[3]),
+                threads=_integer(match[4]) or 1,
                 group_count=1,
             )
             groups, mapped, collecting, state = [], False, True, ""
@@ -264,15 +264,15 @@ def _read(text: bytes) -> Preamble:
             head, state = Head(""), "banner"
         elif collecting and (match := _PROCESSES.match(bare)):
             head = head._replace(
-                processes=_whole(match[1]), threads=_whole(match[2] or "1") or 1, group_count=1
+                processes=_integer(match[1]), threads=_integer(match[2] or "1") or 1, group_count=1
             )
             mapped = bool(match[3])
             groups = [[]] if mapped else []
         elif collecting and (match := _GROUPS.match(bare)):
             head = head._replace(
-                group_count=_whole(match[1]),
-                processes=_whole(match[2]),
-                threads=_whole(match[3] or "1") or 1,
+                group_count=_integer(match[1]),
+                processes=_integer(match[2]),
+                threads=_integer(match[3] or "1") or 1,
             )
         elif collecting and (match := _GROUP.match(bare)):
             groups.append([int(rank) for rank in match[2].split()[:100_000] if len(rank) < 12])
@@ -292,7 +292,7 @@ def _read(text: bytes) -> Preamble:
                     line_start,
                     bare.strip("# !")[:300],
                     benchmark=match[1],
-                    number=_whole(match[2]),
+                    number=_integer(match[2]),
                 )
             )
         elif match := _UNAVAILABLE.match(bare):
@@ -425,7 +425,7 @@ def _boxed_lines(lines: list[bytes]) -> frozenset[int]:
     return frozenset(boxed)
 
 
-def _whole(digits: str) -> int | None:
+def _integer(digits: str) -> int | None:
     return int(digits) if len(digits) < 12 else None
 
 

@@ -184,7 +184,7 @@ def lacks_time(values: Sequence[float | int | None], columns: Sequence[str], row
     return missing > row.split().count(NOT_KNOWN)
 
 
-def no_time(row: str) -> str:
+def time_problem(row: str) -> str:
     """The text of the problem for a row with an invalid time."""
     return f"invalid time (negative, infinite or not a number): {row[:60]!r}; skipped"
 

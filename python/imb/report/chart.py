@@ -22,7 +22,7 @@ def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | Non
         value = (
             result.bytes_per_second
             if rate
-            else result.completion_seconds or (0.0 if result.by_clock else result.time_avg_seconds)
+            else result.completion_seconds or (0.0 if result.is_by_clock else result.time_avg_seconds)
         )
         value = (value or 0.0) * (1e-6 if rate else 1e6)
         if result.bytes and LEAST < value < MOST:

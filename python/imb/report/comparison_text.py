@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from imb.compare.comparison import Band, BandEffect, Comparison, Effect, RowEffect
 from imb.compare.condition_diff import names_of_sides
 from imb.compare.effects import may_be_slower
-from imb.compare.sequential import Looks
+from imb.compare.repeated_looks import Looks
 from imb.compare.session_bound import FACTOR
 from imb.model.observations import Key
 from imb.model.units import (
@@ -129,15 +129,15 @@ def verdict_in_words(comparison: Comparison, a: str = "A", b: str = "B") -> str:
     if comparison.verdict == "differs":
         return difference_line(comparison, b)
     if comparison.verdict in ("slower", "faster", "mixed"):
-        return _changed(comparison, a, b)
+        return _changes(comparison, a, b)
     if comparison.verdict == "not slower":
         where = "band" if comparison.bands else "row"
-        undecided = _undecided(comparison)
+        undecided = _undecided_counts(comparison)
         return f"{b} is not slower by {relevant} or more in any {where}" + (
             f"; {undecided}" if undecided else ""
         )
     if comparison.verdict == "same":
-        undecided = _undecided(comparison)
+        undecided = _undecided_counts(comparison)
         return f"{b} is as fast as {a}" + (f"; {undecided}" if undecided else "")
     if comparison.states and comparison.states.may_be_slower:
         return f"Inconclusive: fewer launches of {b} were in the fast state"
@@ -162,7 +162,7 @@ def _undecided_reason(comparison: Comparison, b: str, relevant: str) -> str:
     )
 
 
-def _changed(comparison: Comparison, a: str, b: str) -> str:
+def _changes(comparison: Comparison, a: str, b: str) -> str:
     """The sentence on the bands in which B is slower, and those in which it is faster."""
     slower, faster = _places_of(comparison, "slower"), _places_of(comparison, "faster")
     if comparison.verdict == "mixed" and slower and faster:
@@ -220,7 +220,7 @@ def whole_word(comparison: Comparison) -> str:
     return word_of(comparison.verdict, min(speeds, default=1.0))
 
 
-def _undecided(comparison: Comparison) -> str:
+def _undecided_counts(comparison: Comparison) -> str:
     """`17 of 27 rows inconclusive by themselves`, and bands likewise; empty if all are decided."""
     parts = []
     for noun, effects in (

@@ -47,7 +47,10 @@ def _results_of(connection: duckdb.DuckDBPyConnection, runs: Sequence[AnyRun]) -
     tables = {name: name for name in ("runs", "results")}
     if from_files:
         entries = [run.entry for run in from_files]
-        of_files = {"runs": arrow_of(runs_of(entries)), "results": _plain(index_tables(entries)["results"])}
+        of_files = {
+            "runs": arrow_of(runs_of(entries)),
+            "results": _decode_dictionaries(index_tables(entries)["results"]),
+        }
         for name in tables:
             connection.register(f"{name}_of_files", of_files[name])
             tables[name] = f"(SELECT * FROM {name} UNION ALL BY NAME SELECT * FROM {name}_of_files)"
@@ -86,7 +89,7 @@ def write_csv(
     )
     sink = pa.BufferOutputStream()
     options = pa.csv.WriteOptions(delimiter=separator, quoting_style="needed")
-    pa.csv.write_csv(_safe(_plain(table)), sink, options)
+    pa.csv.write_csv(_escape_formulas(_decode_dictionaries(table)), sink, options)
     _write(sink.getvalue().to_pybytes(), output)
 
 
@@ -161,7 +164,7 @@ def _sample_fields(sample: Sample) -> dict[str, Any]:
     return {name: cells[name] if name in cells else getattr(sample, name) for name in _OF_SAMPLE}
 
 
-def _plain(table: pa.Table) -> pa.Table:
+def _decode_dictionaries(table: pa.Table) -> pa.Table:
     """The table with plain strings instead of dictionaries."""
     fields = [
         pa.field(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type)
@@ -170,7 +173,7 @@ def _plain(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def _safe(table: pa.Table) -> pa.Table:
+def _escape_formulas(table: pa.Table) -> pa.Table:
     """The table for a spreadsheet: texts of logs and users cannot act as formulas."""
     for number, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
@@ -182,7 +185,7 @@ def _safe(table: pa.Table) -> pa.Table:
 def write_parquet(archive: Archive, runs: Sequence[AnyRun], output: Path, *, samples: bool = False) -> None:
     """Write Parquet with all columns of results or samples. Raises OSError."""
     sink = pa.BufferOutputStream()
-    pa.parquet.write_table(_plain(_samples(runs) if samples else _results(archive, runs)), sink)
+    pa.parquet.write_table(_decode_dictionaries(_samples(runs) if samples else _results(archive, runs)), sink)
     _write(sink.getvalue().to_pybytes(), output)
 
 
@@ -200,12 +203,12 @@ def write_json(runs: Sequence[AnyRun], output: Path | None) -> None:
 
 def write_prometheus(runs: Sequence[AnyRun], output: Path | None) -> None:
     """Write gauges for node_exporter's textfile collector. Raises OSError."""
-    _write(metrics.prometheus(*_measured(runs)).encode(), output)
+    _write(metrics.prometheus(*_measured_series(runs)).encode(), output)
 
 
 def write_github_benchmark(runs: Sequence[AnyRun], output: Path | None) -> None:
     """Write data for github-action-benchmark. Raises OSError."""
-    _write(metrics.github_benchmark(_measured(runs)[0]).encode(), output)
+    _write(metrics.github_benchmark(_measured_series(runs)[0]).encode(), output)
 
 
 def _lines(runs: Sequence[AnyRun]) -> Iterator[bytes]:
@@ -247,7 +250,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def name_unread(archive: Archive, runs: Sequence[AnyRun], *, from_index: bool) -> None:
+def note_unread_rows(archive: Archive, runs: Sequence[AnyRun], *, from_index: bool) -> None:
     """Print notes on lines of stored runs that could not be read as rows or records; their import had exit
     status 1. `from_index`: the index says which runs have such lines; otherwise all runs are read."""
     stored = [run for run in runs if isinstance(run, StoredRun)]
@@ -258,7 +261,7 @@ def name_unread(archive: Archive, runs: Sequence[AnyRun], *, from_index: bool) -
         note_unread(run.records().problems, lost=False)
 
 
-def _measured(runs: Sequence[AnyRun]) -> tuple[metrics.Measured, int]:
+def _measured_series(runs: Sequence[AnyRun]) -> tuple[metrics.Measured, int]:
     return metrics.measured_series(run.records().records for run in sorted(runs, key=_sort_key))
 
 

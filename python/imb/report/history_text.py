@@ -50,7 +50,7 @@ def history_text(history: History) -> str:
             f"changes of a single session below {percent_text(history.limit, 1)} may be missed (median series; false alarms: at most 1"
             f" in {round(1 / FALSE_CHECK)} checks)"
         )
-    return "".join(_printable(line) + "\n" for line in lines)
+    return "".join(_remove_controls(line) + "\n" for line in lines)
 
 
 def _verdict_line(history: History, news: Sequence[ChangePoint]) -> str:
@@ -261,6 +261,6 @@ def _conditions(event: ChangePoint) -> str:
     return f"changed since the session before: {'; '.join(changes)}"
 
 
-def _printable(line: str) -> str:
+def _remove_controls(line: str) -> str:
     """The line without control characters: names and conditions come from logs of other machines."""
     return "".join(sign if sign.isprintable() else "?" for sign in line)

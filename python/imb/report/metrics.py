@@ -104,10 +104,10 @@ def github_benchmark(rows: Measured) -> str:
         launches = f"{len(times)} launch{'' if len(times) == 1 else 'es'}"
         entry["extra"] = f"{series.mpi}, {launches}" if series.mpi else launches
         entries.append(entry)
-    return json.dumps(_distinct(entries), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(_distinguish_names(entries), indent=2, ensure_ascii=False) + "\n"
 
 
-def _distinct(entries: list[dict[str, object]]) -> list[dict[str, object]]:
+def _distinguish_names(entries: list[dict[str, object]]) -> list[dict[str, object]]:
     """The entries, with the MPI in a name that occurs several times: the service identifies a series by its
     name."""
     names = [entry["name"] for entry in entries]

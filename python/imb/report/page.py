@@ -27,7 +27,7 @@ from imb.report.findings import MODEL_HEADINGS, model_rows
 from imb.report.marks import letter
 from imb.report.panels import IN_PASSES, Section, compared_sections, sections_of
 from imb.report.speed_history import history_of
-from imb.report.summary import comparison_summary, repeatability, shown_conditions, shown_difference
+from imb.report.summary import comparison_summary, difference_row, repeatability, shown_conditions
 
 _DIFFERING = "Conditions that are not the same in all launches"
 
@@ -59,7 +59,7 @@ def report_page(
             {
                 "letter": letter(i),
                 "name": names[i],
-                "about": _about(side),
+                "about": _description(side),
                 "runs": list(dict.fromkeys(launch.name for launch in side.launches)),
             }
             for i, side in enumerate(sides)
@@ -117,7 +117,7 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         "verdicts": [comparison_summary(comparison, 0, 1)],
         "findings": None,
         "heats": [],
-        "conditions": [shown_difference(difference) for difference in comparison.conditions],
+        "conditions": [difference_row(difference) for difference in comparison.conditions],
         "conditions_caption": _DIFFERING,
         "levels": "",
         "sections": sections,
@@ -162,7 +162,7 @@ def _render(page: dict[str, Any], sections: Sequence[Section], history: dict[str
     order += [("Environment", "conditions", page["conditions"]), ("History", "history", history)]
     order += [("Model", "model", page["models"])]
     page["contents"] = [(name, anchor) for name, anchor, shown in order if shown]
-    drawn = bool(history) or any(section.drawn for section in sections)
+    drawn = bool(history) or any(section.is_drawn for section in sections)
     return render_template("page.html.j2", page, page_charts.charts_of(sections, history), drawn=drawn)
 
 
@@ -186,7 +186,7 @@ def render_template(
         dashes=colors.DASH_ARRAYS,
         drawn=drawn,
         plotly=Markup(get_plotlyjs()) if drawn else "",
-        data=_embedded(charts),
+        data=_embed(charts),
     )
     return text
 
@@ -204,7 +204,7 @@ def _template(name: str, package: str) -> tuple[Any, str, str]:
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
-        finalize=_cleaned,
+        finalize=_clean,
     )
     folder = files("imb.report") / "templates"
     return (
@@ -214,21 +214,21 @@ def _template(name: str, package: str) -> tuple[Any, str, str]:
     )
 
 
-def _cleaned(value: Any) -> Any:
+def _clean(value: Any) -> Any:
     """A value that a template prints: a text from outside becomes one line, without characters that change
     the writing direction."""
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _all_cleaned(data: Any) -> Any:
+def _clean_all(data: Any) -> Any:
     if isinstance(data, dict):
-        return {_cleaned(name): _all_cleaned(value) for name, value in data.items()}
-    return [_all_cleaned(item) for item in data] if isinstance(data, list) else _cleaned(data)
+        return {_clean(name): _clean_all(value) for name, value in data.items()}
+    return [_clean_all(item) for item in data] if isinstance(data, list) else _clean(data)
 
 
-def _embedded(data: object) -> Markup:
+def _embed(data: object) -> Markup:
     """JSON that cannot end a script element or begin a comment."""
-    text = msgspec.json.encode(_all_cleaned(msgspec.to_builtins(data))).decode()
+    text = msgspec.json.encode(_clean_all(msgspec.to_builtins(data))).decode()
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)
@@ -246,7 +246,7 @@ def _title(sides: Sequence[Side]) -> str:
     return f"{names[1]} against {names[0]}" if len(names) == 2 else ", ".join(names)
 
 
-def _about(side: Side) -> str:
+def _description(side: Side) -> str:
     hosts = dict.fromkeys(host for launch in side.launches for host in launch.hosts())
     placements = {launch.placement() for launch in side.launches} - {None}
     words = [count_of(len(side.launches), "launch"), *sorted(map(str, placements))]

@@ -73,7 +73,7 @@ def _chart(layout: Layout, panel: Panel) -> dict[str, Any]:
     for line in panel.series:
         traces += [{}] * (2 * line.side - len(traces))  # sides without values in this chart
         traces += [_interval(x, line), _line(x, panel, line)]
-    return {"data": traces, "layout": _axes(layout, panel) if panel.series else _nothing()}
+    return {"data": traces, "layout": _axes(layout, panel) if panel.series else _empty_chart()}
 
 
 def _interval(x: Sequence[float], line: ChartLine) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _ticks(panel: Panel) -> dict[str, Any]:
     return {"nticks": 6} if panel.linear or decades <= 1.5 else {"dtick": 1}
 
 
-def _nothing() -> dict[str, Any]:
+def _empty_chart() -> dict[str, Any]:
     """An empty chart; another layout of this benchmark has values in it."""
     note = {"text": "no values in this layout", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
     return {

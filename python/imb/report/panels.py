@@ -54,7 +54,7 @@ class ChartLine(msgspec.Struct, kw_only=True):
     verdict: list[Verdict | None] | None = None
 
     @property
-    def spread(self) -> bool:
+    def has_spread(self) -> bool:
         """Whether any point has an interval."""
         return any(value is not None for value in self.lo)
 
@@ -65,7 +65,7 @@ class ChartLine(msgspec.Struct, kw_only=True):
             short_speedup(y, verdict) if verdict and y else digits(y)
             for y, verdict in zip(self.y, verdicts, strict=True)
         ]
-        if not self.spread:
+        if not self.has_spread:
             return [Column(values, False)]
         between = [
             ""
@@ -117,7 +117,7 @@ class Section(msgspec.Struct, kw_only=True):
     layouts: list[Layout]
 
     @property
-    def drawn(self) -> bool:
+    def is_drawn(self) -> bool:
         return any(len(layout.x) > 1 for layout in self.layouts)
 
 
@@ -131,7 +131,7 @@ def sections_of(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> lis
     for number, (title, keys_by_layout) in enumerate(_group_by_benchmark(keys).items()):
         layouts = []
         for label, rows in keys_by_layout.items():
-            panels = _measured(sides, rows)
+            panels = _panels(sides, rows)
             if effects:
                 panels.append(_speeds(effects, rows))
             layouts.append(Layout(label=label, x=[key.bytes for key in rows], panels=panels))
@@ -189,7 +189,7 @@ def layout_of(key: Key) -> str:
     return ", ".join(words)
 
 
-def _measured(sides: Sequence[Side], keys: Sequence[Key]) -> list[Panel]:
+def _panels(sides: Sequence[Side], keys: Sequence[Key]) -> list[Panel]:
     panels = [_panel(sides, keys, "Time", "µs", lambda side, key: side.values(key) * 1e6)]
     firsts = [row for side in sides for launch in side.launches if (row := launch.rows.get(keys[-1]))]
     if any(row.overlap_percent is not None for row in firsts):
@@ -240,7 +240,7 @@ def _panel(
                 hi=high,
             )
         )
-    interval = IN_PASSES if alone and any(line.spread for line in series) else _INTERVAL
+    interval = IN_PASSES if alone and any(line.has_spread for line in series) else _INTERVAL
     return Panel(title=title, unit=unit, series=series, interval=interval, legend=len(sides) > 1)
 
 

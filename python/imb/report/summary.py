@@ -179,15 +179,15 @@ def shown_conditions(sides: Sequence[Side]) -> list[dict[str, Any]]:
             continue
         differs = len({value for values in cells for value in values}) > 1 or not all(cells)
         if differs or id in BY_ID or not id.startswith("options."):
-            rows.append(_shown(condition(id).label, cells, differs=differs))
+            rows.append(_difference_row(condition(id).label, cells, differs=differs))
     return sorted(rows, key=lambda row: not row["differs"])
 
 
-def shown_difference(difference: Difference) -> dict[str, Any]:
+def difference_row(difference: Difference) -> dict[str, Any]:
     """A condition that differs, as a row of the page's table."""
-    return _shown(difference.name, (difference.a, difference.b), differs=True)
+    return _difference_row(difference.name, (difference.a, difference.b), differs=True)
 
 
-def _shown(name: str, cells: Iterable[Sequence[str]], *, differs: bool) -> dict[str, Any]:
+def _difference_row(name: str, cells: Iterable[Sequence[str]], *, differs: bool) -> dict[str, Any]:
     texts = [list_first(values, 6, "; ") or "unknown" for values in cells]
     return {"name": name, "cells": texts, "differs": differs}

@@ -66,7 +66,7 @@ def tables_of(records: Iterable[Result | Failure], most: int | None = None) -> l
             if any(
                 getattr(row, column[0]) is not None
                 or (column[0] == "half_width" and row.passes)
-                or (column[0] in _OF_VALID and row.by_clock)
+                or (column[0] in _OF_VALID and row.is_by_clock)
                 for row in rows
             )
         ]
@@ -185,7 +185,7 @@ def markdown(tables: Sequence[Table], failures: Sequence[str]) -> str:
 def _cell_of(row: Result, field: str, factor: float | None) -> str:
     value = getattr(row, field)
     unknown_width = field == "half_width" and row.passes and not known_width(row.half_width)
-    if unknown_width or (field in _OF_VALID and row.by_clock and value is None):
+    if unknown_width or (field in _OF_VALID and row.is_by_clock and value is None):
         return NOT_KNOWN
     few = field == "valid_percent" and value is not None and value < _FEW
     return _cell(value, factor) + (" (few)" if few else "")

@@ -54,7 +54,7 @@ codecs.register_error(IN_ASCII, _escape_to_ascii)
 def say(*lines: str, err: bool = False) -> None:
     """Print each argument as one line; without arguments, an empty line. A line break inside an argument
     becomes a blank."""
-    with _written(err):
+    with _name_stdout(err):
         print("\n".join(map(one_line, lines)), file=sys.stderr if err else sys.stdout, flush=True)
 
 
@@ -81,7 +81,7 @@ def explain_wait(wait: str) -> Iterator[None]:
 def write_data(content: str | bytes) -> None:
     """Write data for another program to standard output: unchanged to a file or pipe, without control
     characters to a terminal."""
-    with _written():
+    with _name_stdout():
         if sys.stdout.isatty():
             text = content if isinstance(content, str) else content.decode("utf-8", "replace")
             sys.stdout.write(strip_controls(text))
@@ -101,7 +101,7 @@ def write_json(value: Any) -> None:
 
 
 @contextlib.contextmanager
-def _written(err: bool = False) -> Iterator[None]:
+def _name_stdout(err: bool = False) -> Iterator[None]:
     """Name standard output in its errors, such as a full disk, as errors of files name the file. A message
     that standard error cannot take is lost: it stops no launch, and the exit status is unchanged."""
     try:
@@ -112,7 +112,7 @@ def _written(err: bool = False) -> Iterator[None]:
             raise
 
 
-def _raised_again() -> NoReturn:
+def _raise_again() -> NoReturn:
     raise  # the error that is being handled
 
 
@@ -204,7 +204,7 @@ class Screen:
         )  # fmt: skip
 
         # Otherwise Rich would exit and close standard output, whichever stream broke.
-        self.console.on_broken_pipe = _raised_again  # type: ignore[method-assign]
+        self.console.on_broken_pipe = _raise_again  # type: ignore[method-assign]
 
     @property
     def width(self) -> int:
@@ -214,8 +214,8 @@ class Screen:
     def line(self, *parts: str | tuple[str, str]) -> None:
         """Print one line of parts; a pair is a text and its style. The line is wrapped only if `width` was
         given."""
-        with _written(self.console.stderr):
-            self.console.print(_assembled(parts), no_wrap=False if not self.console.soft_wrap else None)
+        with _name_stdout(self.console.stderr):
+            self.console.print(_assemble(parts), no_wrap=False if not self.console.soft_wrap else None)
 
     def table(
         self,
@@ -241,19 +241,19 @@ class Screen:
             longest = max(map(len, map(one_line, [heading, *texts])), default=0)
             least = longest if number not in fold else min(longest, _NAME) if number == 0 else None
             shown.add_column(
-                _assembled([heading]),
+                _assemble([heading]),
                 justify="right" if number in right else "left",
                 no_wrap=number not in fold,
                 overflow="fold" if number in fold else "crop",
                 min_width=least,
             )
         for row in cells:
-            shown.add_row(*(_assembled([cell]) for cell in row))
-        with _written(self.console.stderr):
+            shown.add_row(*(_assemble([cell]) for cell in row))
+        with _name_stdout(self.console.stderr):
             self.console.print(shown, soft_wrap=False, crop=False)
 
 
-def _assembled(parts: Iterable[str | tuple[str, str]]) -> Text:
+def _assemble(parts: Iterable[str | tuple[str, str]]) -> Text:
     from rich.text import Text
 
     pairs = [(part, "") if isinstance(part, str) else part for part in parts]

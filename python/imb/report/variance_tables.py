@@ -50,7 +50,7 @@ def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
         lines.append(f"  {titles[part.name]:{width}}  {typical:>7}{wide}{limits(part)}{worst}")
     sentences = " ".join(filter(None, map(_sentence, (verdict(variance, figures=False), advice(variance)))))
     shown = [*([] if "variance" in printed else [*lines, sentences]), *noted]
-    return [*shown, *_explained(shown)]
+    return [*shown, *_explanation(shown)]
 
 
 def short_block(variance: Variance, *, cause_known: bool) -> list[str]:
@@ -59,10 +59,10 @@ def short_block(variance: Variance, *, cause_known: bool) -> list[str]:
     sentences = map(_sentence, (verdict(variance, figures=False), advice(variance)))
     text = " ".join(filter(None, sentences)) if variance.parts and not cause_known else ""
     shown = [*([text] if text else []), *(f"! {line}" for line in sentences_of(variance.unusual))]
-    return [*shown, *_explained(shown)]
+    return [*shown, *_explanation(shown)]
 
 
-def _explained(lines: Sequence[str]) -> list[str]:
+def _explanation(lines: Sequence[str]) -> list[str]:
     return [_DOMINANT] if any("dominant state" in line for line in lines) else []
 
 

@@ -110,7 +110,7 @@ def parse_campaign(text: str, path: Path) -> Campaign:
         examine_campaign(campaign)
     except ImbError as error:
         raise ImbError(f"{path}: {error}") from error
-    return _anchored(campaign, path.parent)
+    return _resolve_paths(campaign, path.parent)
 
 
 def _read_percentages(table: dict[str, Any], key: str = "") -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _converted(data: object, kind: Any, key: str = "", *, strict: bool = True) -
         for name, value, value_kind in _keys(data, kind):
             _converted(value, value_kind, f"{key}.{name}" if key else name, strict=strict)
         reason, _, inner = str(error).partition(" - at `$")
-        raise ImbError(_explained(reason, kind, key + inner.strip("`"))) from error
+        raise ImbError(_explain(reason, kind, key + inner.strip("`"))) from error
 
 
 def _keys(data: object, kind: Any) -> list[tuple[str, object, Any]]:
@@ -164,7 +164,7 @@ def _fields(kind: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(kind) if hasattr(kind, "__struct_fields__") else ()
 
 
-def _explained(reason: str, kind: Any, key: str) -> str:
+def _explain(reason: str, kind: Any, key: str) -> str:
     """The message for a reason that msgspec reports."""
     if unknown := re.search(r"unknown field `(.*)`", reason):
         known = [field.encode_name for field in _fields(kind)]
@@ -177,7 +177,7 @@ def _explained(reason: str, kind: Any, key: str) -> str:
         literals = (annotation for annotation in (kind, *get_args(kind)) if get_origin(annotation) is Literal)
         choices = ", ".join(choice for literal in literals for choice in get_args(literal))
         return f"{key}: {reason.split()[-1]} is not one of {choices}"
-    return f"{key}: {_plain(reason[:1].lower() + reason[1:])}"
+    return f"{key}: {_plain_reason(reason[:1].lower() + reason[1:])}"
 
 
 _TYPES = {
@@ -191,7 +191,7 @@ _TYPES = {
 _LIMITS = {">= ": "of at least ", "<= ": "of at most ", "> ": "above ", "< ": "below "}
 
 
-def _plain(reason: str) -> str:
+def _plain_reason(reason: str) -> str:
     """The reason with msgspec's types in plain English: `expected a whole number of at least 1`."""
     reason = reason.replace(" | null`", "`")
     reason = re.sub(
@@ -357,7 +357,7 @@ def sampling_of(campaign: Campaign, variant: VariantSettings) -> passes.Sampling
     )
 
 
-def _anchored(campaign: Campaign, folder: Path) -> Campaign:
+def _resolve_paths(campaign: Campaign, folder: Path) -> Campaign:
     """The campaign with paths made absolute; relative ones start from this folder."""
 
     def path(text: str) -> str:

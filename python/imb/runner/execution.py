@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from imb.model.confidential import hidden_command
 from imb.model.errors import ImbError
 from imb.model.gpus import uses_gpu
 from imb.model.repeats import FACT as REPEATS
+from imb.model.secrecy import hidden_command
 from imb.model.sequential_design import FACT
 from imb.model.text import now
 from imb.mpi import arguments, host_conditions, launch, load
@@ -48,7 +48,7 @@ from imb.runner.session import (
     waits_for_allocation,
 )
 from imb.runner.transports import reported_transports
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.reading import each_readable, readable_json
 from imb.store.store import SHORT, Archive, Content
 
@@ -292,7 +292,7 @@ def _launch_interleaved(
         def tick(progress: Progress, seconds: float) -> None:
             if stop.is_set():
                 raise KeyboardInterrupt
-            if (lost := conductor.lost(side)) and progress.end is None:
+            if (lost := conductor.stop_reason(side)) and progress.end is None:
                 on_problem(
                     running.item,
                     f"{lost}; launch ended, its pair is lost; turn_timeout in a campaign file sets the limit",
@@ -367,7 +367,7 @@ def settle(archive: Archive, plan: Plan) -> None:
             ):
                 if started in (None, facts.get("started")):
                     archive.label(run, add=_labels(plan, item, facts))
-                    _finish(archive, plan, item, _done(item, run, facts, None))
+                    _finish(archive, plan, item, _finished_launch(item, run, facts, None))
 
 
 def _adopt(archive: Archive, plan: Plan, item: Item) -> None:
@@ -399,7 +399,7 @@ def _store(
         facts=facts,
         labels=_labels(plan, item, facts),
     )
-    return _done(item, archive.add(content).id, facts, wall)
+    return _finished_launch(item, archive.add(content).id, facts, wall)
 
 
 def _labels(plan: Plan, item: Item, facts: dict[str, Any]) -> list[str]:
@@ -408,7 +408,7 @@ def _labels(plan: Plan, item: Item, facts: dict[str, Any]) -> list[str]:
     return [] if plan.campaign and facts["outcome"] in ("interrupted", "stopped") else item.labels
 
 
-def _done(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> FinishedLaunch:
+def _finished_launch(item: Item, run: str, facts: dict[str, Any], wall: float | None) -> FinishedLaunch:
     return FinishedLaunch(
         number=item.number,
         run=run,

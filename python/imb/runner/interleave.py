@@ -126,7 +126,7 @@ class Conductor:
         self._leaving.append(side)
         self._wake()
 
-    def lost(self, side: int) -> str | None:
+    def stop_reason(self, side: int) -> str | None:
         """Why this launch gets no more turns, or None if it has not stopped. The caller must end a launch that stopped. May be called from any
         thread."""
         return self._sides[side].lost

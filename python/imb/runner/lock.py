@@ -26,7 +26,7 @@ from imb.model.errors import ImbError
 from imb.model.text import now
 from imb.mpi.host import answer_of
 from imb.runner.session import Plan, folder_of, is_in_job
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.labels import user
 from imb.store.reading import UnreadableFile, read_json
 from imb.store.store import Archive
@@ -76,7 +76,7 @@ def hold_lock(archive: Archive, plan: Plan, report: Callable[[str], None]) -> It
             raise archive.refusal(error) from error
         _examine(plan, file, report)
         try:
-            write_whole(file, msgspec.json.encode(_myself()) + b"\n")
+            write_whole(file, msgspec.json.encode(_this_process()) + b"\n")
         except OSError as error:
             raise archive.refusal(error) from error
         stack.callback(file.unlink, missing_ok=True)
@@ -133,7 +133,7 @@ def _examine(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
 
 def _is_running_here(owner: Owner) -> bool:
     """Whether the owner, recorded on this host, is another process that still runs."""
-    born = _born(owner.pid)
+    born = _start_time(owner.pid)
     return owner.pid != os.getpid() and born is not None and abs(born - owner.born) < 1
 
 
@@ -177,12 +177,12 @@ def _refusal(plan: Plan, owner: Owner | None) -> ImbError:
     )
 
 
-def _myself() -> Owner:
-    born = _born(os.getpid()) or 0.0  # unknown is fine: the lock works without it
+def _this_process() -> Owner:
+    born = _start_time(os.getpid()) or 0.0  # unknown is fine: the lock works without it
     return Owner(user=user(), host=socket.gethostname(), pid=os.getpid(), born=born, since=now())
 
 
-def _born(pid: int) -> float | None:
+def _start_time(pid: int) -> float | None:
     """The start time of a process of this host in seconds, or None if it has ended or the system does not tell. A zombie counts as ended,
     since many containers never remove zombies."""
     process = answer_of(lambda: psutil.Process(pid))

@@ -32,7 +32,7 @@ class WrittenFile(NamedTuple):
     open_to_others: tuple[str, ...]
 
     @property
-    def own(self) -> bool:
+    def is_own(self) -> bool:
         """Whether only this user can have written the file."""
         return not self.strangers and not self.open_to_others
 
@@ -71,7 +71,7 @@ def is_own(folder: Path, facts: Mapping[str, Any]) -> bool:
         return True
     try:
         written = examine_file(file, own=True)
-        return written.own and msgspec.json.decode(written.text) == facts
+        return written.is_own and msgspec.json.decode(written.text) == facts
     except FileNotFoundError:  # removed meanwhile
         return False
     except _UNREADABLE as error:

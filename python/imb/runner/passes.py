@@ -54,7 +54,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     precision: float | None = None
     budget: float | None = None
 
-    def limited(self) -> list[str]:
+    def limit_names(self) -> list[str]:
         """Names of the limits that are set."""
         return [name for name in ("precision", "budget") if getattr(self, name) is not None]
 
@@ -73,15 +73,15 @@ def words_of(
     samples of a row. Raises ImbError if options contradict each other."""
     options = _options(arguments)
     sampling_options = [f"-{name}" for name in _OURS if name in options]
-    if sampling.classic and (sampling.limited() or sampling_options):
-        contradicted = [*sampling.limited(), *sampling_options][0]
+    if sampling.classic and (sampling.limit_names() or sampling_options):
+        contradicted = [*sampling.limit_names(), *sampling_options][0]
         raise ImbError(f"classic and {contradicted} cannot be combined; classic measures each row in one go")
-    if sampling.limited() and sampling_options:
+    if sampling.limit_names() and sampling_options:
         raise ImbError(
-            f"{sampling.limited()[0]} and {sampling_options[0]} (IMB argument) cannot be combined; give one of them"
+            f"{sampling.limit_names()[0]} and {sampling_options[0]} (IMB argument) cannot be combined; give one of them"
         )
-    if sampling.limited() and (reason := classic_reason(arguments)):
-        raise ImbError(f"{sampling.limited()[0]} and {reason} of the IMB arguments cannot be combined")
+    if sampling.limit_names() and (reason := classic_reason(arguments)):
+        raise ImbError(f"{sampling.limit_names()[0]} and {reason} of the IMB arguments cannot be combined")
     if (
         sampling.classic
         or sampling_options

@@ -20,7 +20,7 @@ from imb.model.intent import Intent
 from imb.model.mpis import STANDARD_INTERFACE
 from imb.model.suite import packaged_programs
 from imb.model.text import now
-from imb.mpi import prebuilt
+from imb.mpi import prebuilt_programs
 from imb.mpi.installations import Installation
 from imb.runner import passes, session
 from imb.runner.campaign import (
@@ -46,7 +46,7 @@ Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
 def place_campaign(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
     """The campaign on these two hosts, in place of the hosts of its variants, with the name `NAME/n1-n2`. Raises ImbError."""
 
-    def without_hosts(variant: VariantSettings) -> VariantSettings:
+    def drop_hosts(variant: VariantSettings) -> VariantSettings:
         return msgspec.structs.replace(variant, hosts=None)
 
     name = f"{campaign.name}/{'-'.join(pair)}"
@@ -55,9 +55,9 @@ def place_campaign(campaign: Campaign, pair: tuple[str, str]) -> Campaign:
         campaign,
         name=name,
         common=msgspec.structs.replace(campaign.common, hosts=list(pair)),
-        variants={key: without_hosts(variant) for key, variant in campaign.variants.items()},
+        variants={key: drop_hosts(variant) for key, variant in campaign.variants.items()},
         axes={
-            axis: {key: without_hosts(variant) for key, variant in values.items()}
+            axis: {key: drop_hosts(variant) for key, variant in values.items()}
             for axis, values in campaign.axes.items()
         },
     )
@@ -176,14 +176,14 @@ def _share_binary(built: list[session.Variant]) -> list[session.Variant]:
     """The variants. If they have several MPIs, and all use the package's programs and support the standard binary interface, they use that
     interface, so that all run the same executable."""
     several = len({variant.mpi.place for variant in built}) > 1
-    chosen = any(prebuilt.CHOICE in variant.intent.env for variant in built)
+    chosen = any(prebuilt_programs.CHOICE in variant.intent.env for variant in built)
     packaged = all(
-        Path(variant.programs) == packaged_programs() and prebuilt.has_standard(variant.mpi)
+        Path(variant.programs) == packaged_programs() and prebuilt_programs.has_standard(variant.mpi)
         for variant in built
     )
     if not several or chosen or not packaged:
         return built
-    variables = {prebuilt.CHOICE: STANDARD_INTERFACE.key}
+    variables = {prebuilt_programs.CHOICE: STANDARD_INTERFACE.key}
     return [
         replace(variant, intent=replace(variant.intent, env={**variant.intent.env, **variables}))
         for variant in built

@@ -12,11 +12,11 @@ import msgspec
 
 from imb.model import gpus
 from imb.model.baselines import Baseline, Hardware
-from imb.model.confidential import HIDDEN
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.intent import Intent
 from imb.model.schedulers import RECORDED_VARIABLES
+from imb.model.secrecy import HIDDEN
 from imb.model.text import now
 from imb.mpi import host_conditions
 from imb.mpi.arguments import override_arguments
@@ -54,7 +54,7 @@ def baseline_plan(
     items = [_item(cell, place, place, label) for place, cell in enumerate(cells)]
     turns = launches or max(cells.values())
     rounds = [items] * turns
-    return _examined(variants, rounds, timeout)
+    return _examine(variants, rounds, timeout)
 
 
 def plan_with_old(
@@ -110,7 +110,7 @@ def plan_with_old(
     for _ in range(launches or LEAST_PAIRS):
         cells_of_round = random.sample(pairs, len(pairs))
         rounds.append([item for pair in cells_of_round for item in random.sample(pair, 2)])
-    return _examined(variants, rounds, timeout, seed=seed)
+    return _examine(variants, rounds, timeout, seed=seed)
 
 
 def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
@@ -212,7 +212,7 @@ def _item(cell: bytes, place: int, variant: int, label: str) -> session.Item:
     )
 
 
-def _examined(
+def _examine(
     variants: list[session.Variant],
     rounds: Sequence[Sequence[session.Item]],
     timeout: float | None,

@@ -23,7 +23,11 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from imb.model.confidential import (
+from imb.model.errors import ImbError
+from imb.model.intent import Intent
+from imb.model.mpis import HOST_OPTIONS, Host
+from imb.model.records import Component, End
+from imb.model.secrecy import (
     hidden_arguments,
     hidden_command,
     hide_secrets,
@@ -32,10 +36,6 @@ from imb.model.confidential import (
     revealed_command,
     secret_values,
 )
-from imb.model.errors import ImbError
-from imb.model.intent import Intent
-from imb.model.mpis import HOST_OPTIONS, Host
-from imb.model.records import Component, End
 from imb.model.sequential_design import SequentialDesign
 from imb.model.text import now
 from imb.model.units import count_of
@@ -46,7 +46,7 @@ from imb.mpi.launchers import Command, launch_command
 from imb.runner import passes
 from imb.runner.interleave import TURN_LIMIT
 from imb.runner.ownership import make_session_folder
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.reading import names_in, readable_json
 from imb.store.store import Archive
 
@@ -144,7 +144,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("a launch that repeats none before it")
 
     @property
-    def surrounded(self) -> bool:
+    def has_setup(self) -> bool:
         """Whether there are commands to set up or tear down."""
         return any(variant.setup or variant.teardown for variant in self.variants)
 
@@ -279,7 +279,7 @@ def save(archive: Archive, plan: Plan) -> None:
 
 def _write_plan(archive: Archive, plan: Plan) -> None:
     kept = msgspec.structs.replace(
-        plan, owner=os.geteuid(), variants=[_shown(variant) for variant in plan.variants]
+        plan, owner=os.geteuid(), variants=[_recordable(variant) for variant in plan.variants]
     )
     text = msgspec.json.format(msgspec.json.encode(kept)) + b"\n"
     write_whole(folder_of(archive, plan.id) / "plan.json", text, mode=0o600)
@@ -433,7 +433,7 @@ def _command_on_hosts(mpi: Installation, intent: Intent, words: Sequence[str]) -
     return launch_command(mpi, intent, words, Host(cpus, os.geteuid() == 0, allocation.nodes))
 
 
-def _shown(variant: Variant) -> Variant:
+def _recordable(variant: Variant) -> Variant:
     """A variant as it may be recorded."""
     return msgspec.structs.replace(
         variant,
@@ -459,7 +459,7 @@ def refuse_without_secrets(plan: Plan, todo: Iterable[Item], *, recorded: bool =
     """Raises ImbError if the environment lacks a hidden value that these launches or their setups need. `recorded`: the plan will be read
     again from its file before it is executed."""
     for index in {item.variant for item in todo}:
-        variant = _shown(plan.variants[index]) if recorded else plan.variants[index]
+        variant = _recordable(plan.variants[index]) if recorded else plan.variants[index]
         _restore_secrets(variant.intent)
         for command in (*variant.setup, *variant.teardown):
             revealed_command(command)

@@ -17,12 +17,12 @@ from types import FrameType
 
 import msgspec
 
-from imb.model.confidential import hidden_command, revealed_command
 from imb.model.errors import ImbError
+from imb.model.secrecy import hidden_command, revealed_command
 from imb.model.statuses import Status
 from imb.mpi.filtered_files import open_private
 from imb.runner import session
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.reading import UnreadableFile, read_json
 from imb.store.store import Archive
 
@@ -50,10 +50,10 @@ class SetupState:
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> SetupState:
-        if not self.plan.surrounded:
+        if not self.plan.has_setup:
             return self
         if self.file.exists():
-            left = self._left()
+            left = self._read_state()
             self.report(f"{self._name(left.variant)} is still set up from an earlier run")
             self.now = left.variant
             self._tear_down()
@@ -91,7 +91,7 @@ class SetupState:
                 return False
         return True
 
-    def _left(self) -> SetUpVariant:
+    def _read_state(self) -> SetUpVariant:
         """The content of standing.json. Raises ImbError if it cannot be read, so that the variant is unknown."""
         advice = "a variant is still set up; undo that by hand and delete the file, then resume"
         try:

@@ -39,11 +39,11 @@ def find_session(archive: Archive, session: str | None = None, *, force_owner: b
             written = ownership.examine_file(plans[-1], folder=True)
         except OSError as error:
             raise ImbError(f"cannot read {plans[-1]} ({error.strerror})") from error
-        plan = _decoded(plans[-1], written.text)
+        plan = _decode(plans[-1], written.text)
         if not force_owner:
             ownership.refuse_others(f"session {plan.id}", written, [plan.owner])
         return plan
-    if (newest := find_resumable(archive, _own(reversed(plans)))) is None:
+    if (newest := find_resumable(archive, _own_plans(reversed(plans)))) is None:
         raise ImbError(
             f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
         )
@@ -75,13 +75,13 @@ def find_resumable(archive: Archive, newest_first: Iterable[Plan]) -> Plan | Non
 
 def campaign_plans(archive: Archive, name: str | None) -> list[Plan]:
     """The plans of this user's sessions of this campaign, or of all campaigns if None; oldest first."""
-    plans = _own(_files(archive))
+    plans = _own_plans(_files(archive))
     return [plan for plan in plans if plan.campaign and name in (None, plan.campaign)]
 
 
 def command_plans(archive: Archive, command: str) -> Iterator[Plan]:
     """The plans of this user's sessions of a command, oldest first."""
-    return (plan for plan in _own(_files(archive)) if plan.command == command)
+    return (plan for plan in _own_plans(_files(archive)) if plan.command == command)
 
 
 def _files(archive: Archive, start: str = "") -> list[Path]:
@@ -101,12 +101,12 @@ def _is_missing(plan: Path) -> bool:
     return False
 
 
-def _own(files: Iterable[Path]) -> Iterator[Plan]:
+def _own_plans(files: Iterable[Path]) -> Iterator[Plan]:
     """Yields the plans of this user. Does not read plans of other users, which may be anything. Adds a note for a plan that cannot be read."""
     for file in files:
         try:
             written = ownership.examine_file(file, folder=True, own=True)
-            if written.strangers or (plan := _decoded(file, written.text)).owner not in (None, os.geteuid()):
+            if written.strangers or (plan := _decode(file, written.text)).owner not in (None, os.geteuid()):
                 continue
         except UnreadableFile as error:
             note(f"{error}; left out")
@@ -118,20 +118,20 @@ def _own(files: Iterable[Path]) -> Iterator[Plan]:
             yield plan
 
 
-def _decoded(file: Path, text: bytes) -> Plan:
+def _decode(file: Path, text: bytes) -> Plan:
     return json_of(file, text, Plan)
 
 
 def unreadable_files(archive: Archive) -> Iterator[UnreadableFile]:
     """Yields plans and NUMBER.json files that cannot be read, except private ones of other users."""
     for plan in _files(archive):
-        if (error := _unreadable(plan, Plan)) and isinstance(error.error, PermissionError):
+        if (error := _problem_of(plan, Plan)) and isinstance(error.error, PermissionError):
             continue
-        ends = [_unreadable(file, FinishedLaunch) for file in done_files(plan.parent).values()]
+        ends = [_problem_of(file, FinishedLaunch) for file in done_files(plan.parent).values()]
         yield from filter(None, [error, *ends])
 
 
-def _unreadable(file: Path, kind: type[Any]) -> UnreadableFile | None:
+def _problem_of(file: Path, kind: type[Any]) -> UnreadableFile | None:
     try:
         read_json(file, kind)
     except UnreadableFile as error:

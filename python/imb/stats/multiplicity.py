@@ -211,7 +211,7 @@ class Permutations:
         present = finite.astype(np.float64)
         sums, squares, counts = figures.sum(axis=0), (figures**2).sum(axis=0), present.sum(axis=0)
         chunks = []
-        chosen = self._chosen(len(both), smaller, equal=len(a) == len(b))
+        chosen = self._assignments(len(both), smaller, equal=len(a) == len(b))
         for begin in range(0, len(chosen), _CHUNK):
             part = chosen[begin : begin + _CHUNK]
             count, total, square = part @ present, part @ figures, part @ figures**2
@@ -235,7 +235,7 @@ class Permutations:
         drawn: Values = np.random.default_rng(1).choice([1.0, -1.0], (DRAWN, pairs))
         return drawn
 
-    def _chosen(self, launches: int, smaller: int, *, equal: bool) -> Values:
+    def _assignments(self, launches: int, smaller: int, *, equal: bool) -> Values:
         """Shape (permutations, launches): 1 for the launches of the smaller side."""
         distinct = math.comb(launches, smaller) // (2 if equal else 1)
         if distinct <= EVERY:

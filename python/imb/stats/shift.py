@@ -65,7 +65,7 @@ def shift(a: Values, b: Values, confidence: float = 0.95, rounding: Values | flo
     count_b, mean_b, variance_b = moments(b)
     pooled = pooled_variance(count_a, variance_a, count_b, variance_b)
     error, welch = errors_of(count_a, variance_a, count_b, variance_b, rounding)
-    return _judged(mean_b - mean_a, error, welch, confidence, pooled, count_a, count_b)
+    return _judge(mean_b - mean_a, error, welch, confidence, pooled, count_a, count_b)
 
 
 def pooled_variance(count_a: Values, variance_a: Values, count_b: Values, variance_b: Values) -> Values:
@@ -112,7 +112,7 @@ def shift_of_pairs(a: Values, b: Values, confidence: float = 0.95, rounding: Val
     """
     count, mean, variance = moments(b - a)
     error = errors_of_pairs(count, variance, rounding)
-    return _judged(mean, error, count - 1.0, confidence, variance / 2, count, count)
+    return _judge(mean, error, count - 1.0, confidence, variance / 2, count, count)
 
 
 def middle_variance(a: Values, b: Values, *, pairs: bool) -> Values:
@@ -165,7 +165,7 @@ def _middle(variance: Values) -> Values:
     return finite
 
 
-def _judged(
+def _judge(
     difference: Values,
     error: Values,
     degrees: Values,
@@ -189,7 +189,7 @@ def launches_needed(
     spread: Values | float, change: float, level: float, power: float = 0.95, *, pairs: bool = False
 ) -> Values:
     """Launches per side with which a difference of `change` has a p-value below `level` in a share `power` of
-    all comparisons. This is the inverse of `detectable`: exact up to 100 launches, above that rounded up by
+    all comparisons. This is the inverse of `detectable_difference`: exact up to 100 launches, above that rounded up by
     at most 3 %. NaN for an unknown spread, infinite above a million."""
     counts, changes = _powers(level, power, pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -204,11 +204,11 @@ def launches_needed(
 def _powers(level: float, power: float, pairs: bool) -> tuple[Values, Values]:
     """Launches per side, and the differences that they detect, in units of the spread (descending)."""
     grid = np.unique(np.concatenate([np.arange(2, 101), np.geomspace(100, 1e6, 320).round()]))
-    changes = np.array([detectable(1.0, n, n, level, power, pairs=pairs) for n in grid])
+    changes = np.array([detectable_difference(1.0, n, n, level, power, pairs=pairs) for n in grid])
     return grid, changes
 
 
-def detectable(
+def detectable_difference(
     spread: float,
     launches_a: float,
     launches_b: float,

@@ -24,7 +24,7 @@ from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.records import Record, write
 from imb.model.text import now
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.labels import writer
 from imb.store.reading import UnreadableFile, json_of, names_in, read_part
 from imb.store.store import Archive
@@ -59,14 +59,14 @@ def make(
         placement=placement,
         tolerances=dict(tolerances),
         launches=[
-            _kept(launch, launch.content.partition("#")[0] in foreign)
+            _keep(launch, launch.content.partition("#")[0] in foreign)
             for launch in side.launches
             if launch.rows
         ],
     )
 
 
-def _kept(launch: Launch, foreign: bool) -> BaselineLaunch:
+def _keep(launch: Launch, foreign: bool) -> BaselineLaunch:
     end: list[Record] = [launch.end] if launch.end else []
     run = replace(launch.run, options=None)
     records: list[Record] = [run, *launch.rows.values(), *launch.failures.values(), *end]

@@ -87,7 +87,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _whole(value: Any) -> int | None:
+def _integer(value: Any) -> int | None:
     """The value if a column can hold it, else None: numbers in foreign files may add up to more than 64 bits."""
     return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
 
@@ -96,7 +96,8 @@ def runs_of(entries: Sequence[Entry]) -> Columns:
     """These runs as rows of the index's table `runs`."""
     rows = [entry.row() for entry in entries]
     return {
-        name: [_whole(row[name]) if kind is int else row[name] for row in rows] for name, kind in RUNS.items()
+        name: [_integer(row[name]) if kind is int else row[name] for row in rows]
+        for name, kind in RUNS.items()
     }
 
 

@@ -21,7 +21,7 @@ class FileRun:
     """A run in a file, with the interface of StoredRun. `name`: the path of the file, or `path#2` for the second of several runs in it;
     `problems`: lines of this run that were not understood."""
 
-    stored = False
+    is_stored = False
 
     def __init__(self, name: str, path: Path, content: Content, entry: Entry) -> None:
         self.name = name

@@ -26,8 +26,8 @@ from imb.mpi.host import allowed_cpus, cores
 from imb.store import sources
 from imb.store.index import Index
 from imb.store.labels import change_by_me, label_from_title
-from imb.store.remains import sweep
 from imb.store.store import Archive, Content, Manifest
+from imb.store.unfinished_runs import sweep
 
 if TYPE_CHECKING:
     from imb.readers.table import Log
@@ -148,7 +148,7 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
     runs = _runs_of(texts, labels)
     index = Index(archive)
 
-    def into_index(manifests: Sequence[Manifest | None]) -> None:
+    def add_to_index(manifests: Sequence[Manifest | None]) -> None:
         new: dict[str, Entry] = {}
         for (_, _, entry), manifest in zip(runs, manifests, strict=True):
             if manifest and manifest.id not in new:
@@ -156,7 +156,7 @@ def _import_batch(files: Sequence[Path], folder: Path, labels: Sequence[str]) ->
                 new[manifest.id] = entry
         index.add(list(new.values()))
 
-    added = archive.add_many((content for _, content, _ in runs), into_index)
+    added = archive.add_many((content for _, content, _ in runs), add_to_index)
     stored: set[str] = set()
     present: dict[str, list[FileReport]] = {}
     for (report, _, _), added_run in zip(runs, added, strict=True):
@@ -240,7 +240,7 @@ def _entries_of_log(
 ) -> Iterator[tuple[FileReport, Content, Entry]]:
     from imb.readers.formats import tables_in_words
     from imb.readers.imb_facts import last_of
-    from imb.readers.unread import separator_in
+    from imb.readers.skipped_lines import separator_in
     from imb.store.entries import Entry
 
     facts = {"kind": "import", "format": log.format}

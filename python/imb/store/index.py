@@ -25,7 +25,7 @@ from imb.model.errors import UNDECODABLE, unwritable_cache
 from imb.model.figures import FIGURES
 from imb.model.folders import cache_folder
 from imb.model.notes import note
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.labels import LabelChange, Tags, replay
 from imb.store.reading import UnreadableFile
 from imb.store.runs_table import (
@@ -86,7 +86,7 @@ class Index:
             folder = cache_folder() / _FOLDER / hashlib.sha256(str(archive.folder).encode()).hexdigest()[:16]
         self.folder = folder
 
-    def _despite_changes(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
+    def _retry(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
         """Returns the result of `read`. If another process changes the cache meanwhile, calls it again; if that happens twice, calls it with
         an index in a temporary folder, which is deleted when the stack is closed."""
         for _ in range(2):
@@ -196,7 +196,7 @@ class Index:
                 if time.time() - (segment / _REPLACED).stat().st_mtime > _KEPT:
                     shutil.rmtree(segment, ignore_errors=True)
 
-    def _refreshed(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
+    def _refresh(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
         """Adds the archive's runs that the index lacks. Returns the names of the archive's runs, and by segment these columns (including
         `run`) of `runs`. If the index was up to date, the columns are read once. Raises _Changed."""
         present = set(self.archive.ids())
@@ -288,13 +288,13 @@ class Index:
     def rows(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """All rows of RUNS for the current runs of the archive, or these columns of them (including `run`), in no particular order."""
         with ExitStack() as stack:
-            table = self._despite_changes(stack, lambda index: index._rows_and_segments(columns)[0])
+            table = self._retry(stack, lambda index: index._rows_and_segments(columns)[0])
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
     def _rows_and_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
         """The result of `rows` by column; the segments; and whether they have runs that the archive no longer has. Raises _Changed."""
         names = columns or list(RUNS)
-        present, by_segment = self._refreshed(names)
+        present, by_segment = self._refresh(names)
         table = {
             name: list(chain.from_iterable(each[name] for each in by_segment.values())) for name in names
         }
@@ -351,7 +351,7 @@ class Index:
     def answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
         """Calls `question` with a connection from `connect` and returns its result. Calls it again if another process changes files meanwhile."""
         with ExitStack() as stack:
-            return self._despite_changes(stack, lambda index: index._answer(question))
+            return self._retry(stack, lambda index: index._answer(question))
 
     def _answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
         import duckdb

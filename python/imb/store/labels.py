@@ -20,7 +20,7 @@ import msgspec
 
 from imb.model.errors import ImbError
 from imb.model.text import is_printable, now, one_line
-from imb.store.durable import write_each
+from imb.store.durable_files import write_each
 from imb.store.reading import names_in, readable_json
 
 QUERY = "sql:"  # a name that begins so is a query
@@ -94,9 +94,9 @@ class LabelLog:
 
     def files(self) -> list[Path]:
         """The files, one per change, in the order of the changes."""
-        return [self.folder / name for _, name in self._numbered()]
+        return [self.folder / name for _, name in self._numbered_files()]
 
-    def _numbered(self) -> list[tuple[int, str]]:
+    def _numbered_files(self) -> list[tuple[int, str]]:
         matches = ((_NUMBERED.fullmatch(name), name) for name in names_in(self.folder))
         return sorted((int(match[1]), name) for match, name in matches if match)
 
@@ -114,7 +114,7 @@ class LabelLog:
         """Adds these changes after all existing ones. Raises OSError."""
         if not changes:
             return
-        latest = max((number for number, _ in self._numbered()), default=0)
+        latest = max((number for number, _ in self._numbered_files()), default=0)
         first = max(time.time_ns(), latest + 1)
         files = {}
         for number, change in enumerate(changes, first):

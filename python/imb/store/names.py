@@ -75,7 +75,7 @@ def any_side(runs: Iterable[StoredRun | FileRun], name: str) -> Side:
     problems: list[Problem] = []
     for run in by_id.values():
         records = run.records()
-        note_unread(records.problems, lost=not run.stored)
+        note_unread(records.problems, lost=not run.is_stored)
         problems += records.problems
         launches += _launches(run, records)
     judged, replaced = split_repeats(launches)
@@ -98,13 +98,13 @@ def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun
     """The runs of these names (see `stored_names`), ready to read. Runs in a file need not be stored. Raises ImbError if there are none."""
     present = archive.ids()
     for name in names:
-        for run in _readable(archive, name, present):
+        for run in _name_to_runs(archive, name, present):
             if not isinstance(run, StoredRun):
-                note_unread(run.problems, lost=not run.stored)
+                note_unread(run.problems, lost=not run.is_stored)
             yield run
 
 
-def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[StoredRun | FileRun]:
+def _name_to_runs(archive: Archive, name: str, present: Sequence[str]) -> Iterable[StoredRun | FileRun]:
     if ids := _ids_named(archive, name, present):
         return each_readable(ids, archive.whole_run)
     if path := _path(name):
@@ -113,7 +113,7 @@ def _readable(archive: Archive, name: str, present: Sequence[str]) -> Iterable[S
         return runs_in(path)
     if launch := _numbered_launch(name):
         return [launch]
-    raise _unknown(archive, name)
+    raise _unknown_name(archive, name)
 
 
 def _numbered_launch(name: str) -> FileRun | None:
@@ -138,16 +138,16 @@ def stored_names(archive: Archive, *names: str) -> list[str]:
     content that is not stored.
     """
     present = archive.ids()
-    return [run for name in names for run in _stored(archive, name, present, archive.tags)]
+    return [run for name in names for run in _resolve(archive, name, present, archive.tags)]
 
 
-def _stored(
+def _resolve(
     archive: Archive, name: str, present: Sequence[str], tags: Callable[[], Mapping[str, Tags]]
 ) -> list[str]:
     """The full names for one name, as in `stored_names`."""
     if ids := _ids_named(archive, name, present, tags):
         return ids
-    runs = list(dict.fromkeys(run.id for run in _readable(archive, name, present)))
+    runs = list(dict.fromkeys(run.id for run in _name_to_runs(archive, name, present)))
     if set(runs) <= set(present):
         return runs
     whole = split[1] if (split := _NUMBERED.fullmatch(name)) and not _path(name) else name
@@ -177,7 +177,7 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
         elif launch := _numbered_launch(name):
             numbered[launch.name] = launch.path
         else:
-            raise _unknown(archive, name)
+            raise _unknown_name(archive, name)
     if not by_path and not numbered:
         raise ImbError(f"no records in {one_line(', '.join(names))}")
     return [*((name, path) for path, name in by_path.items()), *numbered.items()]
@@ -195,7 +195,7 @@ def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
 def whole_names(archive: Archive, names: Iterable[str], tags: Mapping[str, Tags]) -> set[str]:
     """Full names of the runs that these names mean, as in `stored_names`. `tags`: the archive's tags. Raises ImbError if a name has no run."""
     present = archive.ids()
-    return {run for name in names for run in _stored(archive, name, present, lambda: tags)}
+    return {run for name in names for run in _resolve(archive, name, present, lambda: tags)}
 
 
 def unknown_label_error(name: str) -> ImbError:
@@ -245,14 +245,14 @@ def matching_runs(name: str, runs: Sequence[str], tags: Callable[[], Mapping[str
     If `name` has at least as many digits as a displayed name, a run takes precedence over a label; else a label does, as in `2026`.
     """
     begun = [run for run in runs if len(name) >= LEAST and run.startswith(name.lower())]
-    if (not begun or len(name) < SHORT) and (labeled := _labeled(name, runs, tags())):
+    if (not begun or len(name) < SHORT) and (labeled := _runs_with_label(name, runs, tags())):
         return labeled
     if len(begun) > 1:
         raise ambiguous_error(name, [run[:SHORT] for run in begun])
     return begun
 
 
-def _labeled(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
+def _runs_with_label(name: str, runs: Iterable[str], tags: Mapping[str, Tags]) -> list[str]:
     """Those of `runs` that have this label, in the order in which they first got a label."""
     selected = set(runs)
     return [run for run, tag in tags.items() if name in tag.labels and run in selected]
@@ -281,7 +281,7 @@ def _path(name: str) -> Path | None:
         return None
 
 
-def _unknown(archive: Archive, name: str) -> ImbError:
+def _unknown_name(archive: Archive, name: str) -> ImbError:
     if name == "-":
         return ImbError("standard input is not read; write it to a file, and give that")
     if _LIKE_SQL.match(name):

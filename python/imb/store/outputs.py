@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from imb.model.errors import ImbError
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.store import Archive
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/\d+)/fd/(\d+)")
@@ -23,7 +23,7 @@ def identity(path: Path) -> tuple[int, int, str] | None:
     except OSError:
         pass
     try:
-        real = _followed(path)
+        real = _follow_links(path)
         folder = real.parent.stat()
         return folder.st_dev, folder.st_ino, real.name
     except OSError:
@@ -37,7 +37,7 @@ def refuse_overwriting(archive: Archive, output: Path, sources: Iterable[Path], 
     if source := next((path for path in sources if place and identity(path) == place), None):
         raise ImbError(f"{option} {output}: this is {source}, which is read; give another file")
     archive_folders = {identity(folder) for folder in archive.folders} - {None}
-    if any(identity(folder) in archive_folders for folder in _followed(output).parents):
+    if any(identity(folder) in archive_folders for folder in _follow_links(output).parents):
         raise ImbError(
             f"{option} {output}: this is a file of the archive {archive.folder}; give one outside of it"
         )
@@ -56,10 +56,10 @@ def write_output(path: Path, data: bytes) -> None:
     elif path.exists() and not path.is_file():
         path.write_bytes(data)
     else:
-        write_whole(_followed(path), data)
+        write_whole(_follow_links(path), data)
 
 
-def _followed(path: Path) -> Path:
+def _follow_links(path: Path) -> Path:
     """The target of a path's links, even if it does not exist or the links form a circle (which Path.resolve rejects)."""
     return Path(os.path.realpath(path))
 

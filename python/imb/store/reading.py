@@ -41,7 +41,7 @@ class UnreadableFile(ImbError):
 def read_part(path: Path) -> bytes:
     """The bytes of a file. Raises UnreadableFile."""
     try:
-        with _opened(path) as file:
+        with _open_regular(path) as file:
             return file.read()
     except OSError as error:
         raise UnreadableFile(path, error) from error
@@ -50,14 +50,14 @@ def read_part(path: Path) -> bytes:
 def size_of(path: Path) -> int:
     """The size of a file that this user may read. Raises UnreadableFile."""
     try:
-        with _opened(path) as file:
+        with _open_regular(path) as file:
             return os.fstat(file.fileno()).st_size
     except OSError as error:
         raise UnreadableFile(path, error) from error
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open_regular(path: Path) -> Iterator[IO[bytes]]:
     """Opens a regular file. Refuses a FIFO or device, which another user may put there and which would block or never end. Raises OSError."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -45,7 +45,7 @@ class UnreadableText(ImbError):
 def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iterator[bytes]:
     """Yields the unpacked bytes of a file of up to LONGEST bytes, which may be larger than memory, in pieces of whole lines. Larger pieces would
     take longer, since their memory would be allocated anew each time. Raises UnreadableText, OSError."""
-    with _opened(path) as file:
+    with _open_unpacked(path) as file:
         rest, total = b"", 0
         while piece := _piece(file, size):
             total += len(piece)
@@ -71,7 +71,7 @@ def _piece(file: IO[bytes], size: int) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Opens a regular file, unpacked while it is read. Raises UnreadableText, OSError."""
     # Without O_NONBLOCK, opening a pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -95,13 +95,13 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 def read_source(path: Path) -> bytes:
     """The text of a file as UTF-8. Raises UnreadableText, OSError."""
-    with _opened(path) as file:
+    with _open_unpacked(path) as file:
         plain = isinstance(file, io.BufferedReader)
-        text = _bounded(file, os.fstat(file.fileno()).st_size) if plain else _unpacked(file)
+        text = _read_rest(file, os.fstat(file.fileno()).st_size) if plain else _unpack(file)
     return _decode_to_utf_8(text) if text.startswith(_UTF_16) else text
 
 
-def _bounded(file: IO[bytes], size: int) -> bytes:
+def _read_rest(file: IO[bytes], size: int) -> bytes:
     """The rest of a file, which may grow while it is read. Raises UnreadableText if it is too large."""
     if size > LARGEST:
         raise UnreadableText(_too_large("has"))
@@ -113,7 +113,7 @@ def _bounded(file: IO[bytes], size: int) -> bytes:
     return text
 
 
-def _unpacked(file: IO[bytes]) -> bytes:
+def _unpack(file: IO[bytes]) -> bytes:
     try:
         text = file.read(LARGEST + 1)
     except (*_DAMAGED, OSError) as error:

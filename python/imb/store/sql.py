@@ -35,12 +35,12 @@ def ask(archive: Archive, sql: str) -> QueryResult:
                 f"not one SELECT statement: {one_line(sql)[:_LONGEST]!r};"
                 ' give one query, such as "SELECT count(*) FROM results"'
             )
-        return Index(archive).answer(lambda connection: _asked(connection, statements[0]))
+        return Index(archive).answer(lambda connection: _execute(connection, statements[0]))
     except (duckdb.Error, ValueError, OverflowError) as error:
         raise ImbError(f"query failed: {one_line(' '.join(str(error).split()))[:_LONGEST]}") from error
 
 
-def _asked(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> QueryResult:
+def _execute(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> QueryResult:
     """The answer. The parameter keeps `connection` open; with older versions of DuckDB, the answer does not."""
     answer = connection.sql(statement)
     return QueryResult(answer.columns, answer.fetchall()) if answer is not None else QueryResult([], [])

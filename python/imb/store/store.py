@@ -37,7 +37,7 @@ from imb import __version__
 from imb.model.errors import ImbError
 from imb.model.folders import NoHome, data_folder, expand_path
 from imb.model.text import now, readable_text, user_name
-from imb.store.durable import create, sync_all
+from imb.store.durable_files import create, sync_all
 from imb.store.labels import LabelChange, LabelLog, Tags, change_by_me, replay
 from imb.store.reading import (
     UnreadableFile,
@@ -131,7 +131,7 @@ class StoredRun(msgspec.Struct, frozen=True):
         return self.id[:SHORT]
 
     @property
-    def stored(self) -> bool:
+    def is_stored(self) -> bool:
         """Whether the run is in the archive; FileRun has the same property."""
         return True
 
@@ -227,7 +227,7 @@ class Archive:
         return self.folder / "labels"
 
     @cached_property
-    def removed(self) -> Path:
+    def removed_folder(self) -> Path:
         return self.folder / "removed"
 
     @cached_property
@@ -251,9 +251,9 @@ class Archive:
         """All folders of the archive. Other files next to them do not belong to it."""
         if not self.has_place:
             return ()
-        return self.runs, self.label_folder, self.removed, self.tmp, self.sessions, self.baselines
+        return self.runs, self.label_folder, self.removed_folder, self.tmp, self.sessions, self.baselines
 
-    def missing(self) -> str | None:
+    def missing_problem(self) -> str | None:
         """The message that the archive does not exist, or None if it exists."""
         if self.folder.exists():
             return None
@@ -301,7 +301,7 @@ class Archive:
                 if folder.is_dir() and not os.access(folder, os.W_OK, effective_ids=True):
                     is_shared = any(
                         folder.is_relative_to(each)
-                        for each in (self.runs, self.label_folder, self.removed, self.tmp)
+                        for each in (self.runs, self.label_folder, self.removed_folder, self.tmp)
                     )
                     return folder if is_shared else None
                 folder = folder.parent
@@ -350,7 +350,7 @@ class Archive:
         return results
 
     def _make_folders(self) -> None:
-        for folder in (self.runs, self.label_folder, self.removed, self.tmp):
+        for folder in (self.runs, self.label_folder, self.removed_folder, self.tmp):
             folder.mkdir(parents=True, exist_ok=True)
 
     def _stage(self, content: Content) -> tuple[Path | None, Manifest, Sequence[str]]:
@@ -404,8 +404,8 @@ class Archive:
         return stored.files == manifest.files and file_facts(parts) == manifest.files
 
     def _take_out(self, run_id: str) -> Path:
-        self.removed.mkdir(parents=True, exist_ok=True)
-        place = self.removed / f"{run_id}-{time.time_ns()}"
+        self.removed_folder.mkdir(parents=True, exist_ok=True)
+        place = self.removed_folder / f"{run_id}-{time.time_ns()}"
         self.path_of(run_id).rename(place)
         return place
 
@@ -453,7 +453,7 @@ class Archive:
 
     def removed_copies(self) -> dict[str, Path]:
         """Name -> latest copy, for the removed runs."""
-        copies = sorted(self.removed.glob("?" * 64 + "-*"), key=_removed_at)
+        copies = sorted(self.removed_folder.glob("?" * 64 + "-*"), key=_removal_time)
         return {copy.name[:64]: copy for copy in copies}
 
     def run(self, run_id: str) -> StoredRun:
@@ -476,6 +476,6 @@ class Archive:
         return replay(change for _, change in self.label_log.changes()) if self.has_place else {}
 
 
-def _removed_at(copy: Path) -> int:
+def _removal_time(copy: Path) -> int:
     """The time of a copy's removal in nanoseconds, from the end of its name."""
     return int("0" + "".join(filter(str.isdecimal, copy.name[65:])))

@@ -18,8 +18,8 @@ from imb.model.units import count_of
 from imb.store import baseline_versions
 from imb.store.labels import LabelChange
 from imb.store.reading import UnreadableFile, names_in, read_json, read_part
-from imb.store.remains import remains
 from imb.store.store import CONTENT, FORMAT, SHORT, Archive, FileFacts, Manifest, name_of
+from imb.store.unfinished_runs import unfinished_runs
 
 _GROUP, _RUN, _REMOVED = map(re.compile, ("[0-9a-f]{2}", "[0-9a-f]{64}", r"[0-9a-f]{64}-\d+"))
 _decoder = msgspec.json.Decoder()  # the module json takes four times as long
@@ -47,7 +47,7 @@ def verify_archive(archive: Archive, runs: Sequence[str] | None = None) -> Itera
         yield from _verify_labels(archive)
         yield from _verify_baselines(archive)
         yield from _verify_places(archive)
-        if incomplete := len(remains(archive)):
+        if incomplete := len(unfinished_runs(archive)):
             message = f"{archive.tmp}: {count_of(incomplete, 'incomplete run')}: being added, or the writers were killed"
             advice = "the next import deletes those of this host that are older than an hour; delete others yourself"
             yield Damage(remarks=[f"{message}; {advice}"])

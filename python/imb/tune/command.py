@@ -198,7 +198,7 @@ def command(
     import msgspec
 
     from imb.experiments.session_loop import carry_out
-    from imb.mpi.allocation import hosts_offered
+    from imb.mpi.allocation import offered_hosts
     from imb.runner import session
     from imb.runner.campaign import examine_name
     from imb.tune import planning
@@ -209,7 +209,7 @@ def command(
     if resume:
         RESUMED.refuse_others(context)
         new_budget = _seconds(budget) if is_given(context, "budget") else None
-        _resumed(Archive(archive), names or [], new_budget, verbose=verbose)
+        _resume(Archive(archive), names or [], new_budget, verbose=verbose)
         return
     if name is not None:
         examine_name(name)
@@ -220,7 +220,7 @@ def command(
                     f"{option} cannot be combined with --verify, which measures the cells of the files"
                 )
     collectives, arguments = names_and_arguments(names or [])
-    planning.refuse_own(arguments)
+    planning.refuse_reserved_arguments(arguments)
     installation, folder = prepare(mpi, programs)
     hosts_named = [host for host in (hosts or "").split(",") if host]
     placed = None if np else placed_ranks(hosts_named, ppn)
@@ -230,7 +230,7 @@ def command(
         if mismatch := difference(verify, installation):
             say(f"imb: {mismatch}", err=True)
     # srun may still make the allocation, so the hosts also follow from --ppn.
-    host_count = max(hosts_offered(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
+    host_count = max(offered_hosts(hosts_named), -(-ranks[-1] // (ppn or ranks[-1])))
     tuner = usable_tuner_of(installation, host_count)
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
@@ -255,10 +255,10 @@ def command(
     if page is not None:
         examine_page("imb tune", page)
     if verify is None:
-        _refuse_used(Path(settings.output))
+        _refuse_filled(Path(settings.output))
     plan = planning.new_plan(settings, installation, folder, intent, timeout)
     if dry_run:
-        say(*_planned(settings, tuner))
+        say(*_plan_lines(settings, tuner))
         return
     build_for([msgspec.structs.replace(plan, items=[session.Item(1, "MPI1", [])])], installation, programs)
     store = Archive(archive)
@@ -266,7 +266,7 @@ def command(
     raise typer.Exit(carry_out(TuneExperiment(store, plan), plan, verbose=verbose))
 
 
-def _resumed(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
+def _resume(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
     """Continue a session, with a larger budget if one is given. Raises ImbError."""
     import msgspec
 
@@ -331,7 +331,7 @@ def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
             if spelled := next(
                 (collective for collective in suite_benchmarks() if collective.lower() == name.lower()), None
             ):
-                reason = tuner.limits(Cell(spelled, 2, 64)) or "unknown algorithms"
+                reason = tuner.rule_problem(Cell(spelled, 2, 64)) or "unknown algorithms"
                 raise ImbError(f"{spelled} cannot be tuned by a {tuner.files}: {reason}; omit it")
             near = get_close_matches(name.lower(), by_name, 1)
             hint = (
@@ -341,7 +341,7 @@ def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
     return list(dict.fromkeys(by_name[name.lower()] for name in names)) or list(by_name.values())
 
 
-def _refuse_used(output: Path) -> None:
+def _refuse_filled(output: Path) -> None:
     """Raises ImbError if the folder has files."""
     try:
         has_files = output.exists() and any(output.iterdir())
@@ -351,7 +351,7 @@ def _refuse_used(output: Path) -> None:
         raise ImbError(f"--output: {output} has files; give a new or an empty folder, or --verify {output}")
 
 
-def _planned(settings: TuneSettings, tuner: Tuner) -> list[str]:
+def _plan_lines(settings: TuneSettings, tuner: Tuner) -> list[str]:
     """One line per stage, and the shortest and longest total duration."""
     from imb.runner import passes
     from imb.tune import planning

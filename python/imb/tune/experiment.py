@@ -27,7 +27,7 @@ from imb.readers.launch_errors import reason
 from imb.report.terminal import say
 from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
 from imb.runner.session import FinishedLaunch, Plan, folder_of
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.store import Archive
 from imb.tune import planning, tuned_files
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
@@ -94,7 +94,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         self._over = 0  # number of launches whose figures the stages have received
         self._failures: dict[Group, str] = {}  # last reason why launches of a group failed
         self._undecided: dict[Cell, str] = {}  # cells without a choice because launches failed, and why
-        self._steps = self._all()
+        self._steps = self._run_stages()
         self._next_launches: list[PlannedLaunch] | None = next(self._steps, None)
 
     def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
@@ -153,7 +153,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
 
     # --- All stages ---
 
-    def _all(self) -> Stage[None]:
+    def _run_stages(self) -> Stage[None]:
         settings = self.settings
         groups = [Group(collective, ranks) for ranks in settings.ranks for collective in settings.collectives]
         chosen_before: dict[Cell, Algorithm] = {}
@@ -219,9 +219,9 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             f"{count_of(ranks, 'rank')}: not decided: {why}" for ranks, why in stopped.items()
         ]
         if settings.verify:
-            self._confirmed(Path(settings.verify))
+            self._record_proof(Path(settings.verify))
         elif final:
-            yield from self._final(cells, final, without, forced)
+            yield from self._write_final_file(cells, final, without, forced)
 
     def _reference(
         self, groups: Sequence[Group]
@@ -230,12 +230,12 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         the duration of each group's launch in seconds."""
         launches = {}
         for group in groups:
-            arguments = self._checking(group)
+            arguments = self._checking_arguments(group)
             limit = planning.time_limit(arguments, group.ranks)
             launches[f"default-{group.collective}-{group.ranks}"] = PlannedLaunch(
                 "reference", group.ranks, arguments, self.tuner.base(), limit
             )
-        results = yield from self._watched(launches)
+        results = yield from self._launch_watched(launches)
         cells: dict[Group, list[Cell]] = {}
         without: dict[Cell, frozenset[str]] = {}
         durations: dict[Group, float] = {}
@@ -247,12 +247,12 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 )
                 continue
             cells[group], durations[group] = planning.cells_of(group, figures), figures.wall
-            without |= self._executed(f"default-{group.collective}-{group.ranks}")
+            without |= self._executed_algorithms(f"default-{group.collective}-{group.ranks}")
         count = sum(map(len, cells.values()))
         self._report(f"{count_of(count, 'cell')} (a collective on a number of ranks at one message size)")
         return cells, without, durations
 
-    def _checking(self, group: Group) -> list[str]:
+    def _checking_arguments(self, group: Group) -> list[str]:
         return planning.checking_arguments(group, self.settings, self._lengths.get(group, []))
 
     def _screening(
@@ -269,12 +269,12 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         reasons: dict[tuple[Group, Algorithm], dict[Cell, str]] = {}
         limits: dict[Cell, str] = {}
         for group, group_cells in cells.items():
-            limits |= {cell: why for cell in group_cells if (why := self.tuner.limits(cell))}
+            limits |= {cell: why for cell in group_cells if (why := self.tuner.rule_problem(cell))}
             for algorithm in candidates[group]:
                 excluded = {
                     cell: why
                     for cell in group_cells
-                    if (why := limits.get(cell) or self.tuner.excluded(cell, algorithm))
+                    if (why := limits.get(cell) or self.tuner.exclusion_reason(cell, algorithm))
                 }
                 known = {cell: why for cell, why in excluded.items() if cell not in limits}
                 # Do not report messages that are shorter than a segment.
@@ -285,7 +285,9 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 name = f"{group.collective}-{group.ranks}-{planning.label_of(algorithm)}"
                 file = self._write_files(dict.fromkeys(usable, algorithm), group_cells, f"screen-{name}")
                 limit = max(planning.SCREENED, planning.SCREENED * durations[group])
-                launches[name] = PlannedLaunch("screen", group.ranks, self._checking(group), file, limit)
+                launches[name] = PlannedLaunch(
+                    "screen", group.ranks, self._checking_arguments(group), file, limit
+                )
                 tried.append((group, algorithm, usable, name))
         for why in limits.values():
             self.result.limited[why] = self.result.limited.get(why, 0) + 1
@@ -293,12 +295,16 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             self._report(
                 f"screening: {count_of(len(launches), 'algorithm')} with -check, each through a tuning file"
             )
-        results = (yield from self._watched(launches)) if launches else []
+        results = (yield from self._launch_watched(launches)) if launches else []
         forced: dict[tuple[str, Algorithm], dict[Cell, frozenset[str]]] = {}
         for (group, algorithm, usable, name), figures in zip(tried, results, strict=True):
-            executed = {} if figures.why else self._executed(name)
+            executed = {} if figures.why else self._executed_algorithms(name)
             why = "delivers wrong data" if figures.defects else figures.why
-            why = why or self.tuner.complained(figures.errors) or self._unread(launches[name].switch, figures)
+            why = (
+                why
+                or self.tuner.find_complaint(figures.errors)
+                or self._reading_problem(launches[name].switch, figures)
+            )
             forced.setdefault((group.collective, algorithm), {}).update(executed)
             if figures.why:
                 self._failures[group] = _failure_of(figures)
@@ -307,7 +313,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 problem = (
                     why
                     or ("" if is_measured else "not measured")
-                    or self.tuner.replaced(cell, algorithm, executed)
+                    or self.tuner.replacement(cell, algorithm, executed)
                 )
                 if problem:
                     reasons[group, algorithm][cell] = problem
@@ -336,7 +342,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         ]
         launches = []
         for group in suspects:
-            arguments = self._checking(group)
+            arguments = self._checking_arguments(group)
             limit = planning.time_limit(arguments, group.ranks)
             launches.append(PlannedLaunch("reference", group.ranks, arguments, self.tuner.base(), limit))
         results = (yield launches) if launches else []
@@ -377,7 +383,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             share = SEARCH_SHARE if turn >= FIRST else FIRST_SHARE
             if self._spent + next_seconds > share * self._budget:
                 if not turn:
-                    self.result.stopped = self._too_long("before the search")
+                    self.result.stopped = self._time_problem("before the search")
                     return {}, {}
                 undecided = sum(int((~race.settled).sum()) for _, race in unsettled.values())
                 self.result.notes.append(
@@ -411,9 +417,9 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         estimates: dict[Cell, float] = {}
         late = 0
         for group, (algorithms, race) in races.items():
-            few_rounds = race.undecided()
+            few_rounds = race.undecided_cells()
             for cell, choice, gain, few in zip(
-                cells[group], race.chosen(), race.gain, few_rounds, strict=True
+                cells[group], race.choices(), race.gain, few_rounds, strict=True
             ):
                 estimates[cell] = math.exp(float(gain))
                 if choice:
@@ -423,7 +429,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 else:
                     late += few
             if group in failures and not all(few_rounds):
-                lost = race.unmeasured().sum(axis=0)
+                lost = race.unmeasured_candidates().sum(axis=0)
                 self.result.screened += [
                     RejectedCandidate(
                         *group, algorithm, f"not measured: {failures[group]}", int(many), len(cells[group])
@@ -432,14 +438,14 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     if many
                 ]
         if late and out_of_time and not proposed:
-            self.result.stopped = self._too_long(f"after {count_of(turn, 'round')} of the search")
+            self.result.stopped = self._time_problem(f"after {count_of(turn, 'round')} of the search")
         return proposed, estimates
 
     def _round(
         self, group: Group, cells: Sequence[Cell], algorithms: Sequence[Algorithm], race: Search, turn: int
     ) -> list[PlannedLaunch]:
         """One launch in which candidates alternate, or several interleaved launches."""
-        places, candidates = race.needed()
+        places, candidates = race.next_round()
         lengths = [cells[index].bytes for index in places]
         needed = [algorithms[index] for index in candidates if index]
         variables = {algorithm: self.tuner.variables(group.collective, algorithm) for algorithm in needed}
@@ -483,7 +489,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 switch = (
                     self.tuner.base()
                     if algorithm == DEFAULT
-                    else self.tuner.forced(group.collective, algorithm)
+                    else self.tuner.forcing_switch(group.collective, algorithm)
                 )
                 name = f"search-{planning.label_of(algorithm)}"
                 launches.append(PlannedLaunch(name, group.ranks, arguments, switch, limit, turn, number))
@@ -569,7 +575,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                         for cell, kept in zip(all_cells, judge.changed, strict=True)
                         if kept
                     }
-                file = yield from self._acting(
+                file = yield from self._find_acting_file(
                     cells, choices, without, forced, f"file-{ranks}-{confirmation}"
                 )
                 if file is None or not choices:
@@ -585,27 +591,27 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     )
             if file is None or not judge.pairs_needed():
                 break
-            pairs = self._affordable(cells, judge)
+            pairs = self._affordable_pairs(cells, judge)
             if pairs:
                 measured = yield from self._pairs(cells, ranks, file, judge, pairs)
                 judge.add(*self._gains(all_cells, measured))
                 failures += [_failure_of(figures) for pair in measured for figures in pair if figures.why]
                 if pairs >= LOOKS[0] and all(none.why or with_file.why for none, with_file in measured):
                     break
-            elif judge.launched >= LOOKS[0]:
+            elif judge.pairs_launched >= LOOKS[0]:
                 judge.end()
             else:
                 needs = f"{LOOKS[0]} pairs of launches need {duration_text(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
-                self.result.stopped = self._too_long(when, f" and {needs}", ranks)
+                self.result.stopped = self._time_problem(when, f" and {needs}", ranks)
                 break
-            self._report_judged(all_cells, judge, confirmation)
+            self._report_verdicts(all_cells, judge, confirmation)
         self._keep(all_cells, choices, judge, failures[-1] if failures else "")
         late = any(judged.verdict == "no time" for _, judged in judge.reverted)
         slower = any(judged.verdict == "slower" for judged in judge.judged)
         if late and not judge.changed.any() and not (verify and slower):
             launched = count_of(self.result.pairs - pairs_before, "pair")
-            self.result.stopped = self._too_long(f"after {launched} of launches", ranks=ranks)
+            self.result.stopped = self._time_problem(f"after {launched} of launches", ranks=ranks)
         unchanged = [
             judged
             for at, judged in enumerate(judge.judged)
@@ -617,23 +623,25 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             self.result.notes.append(
                 f"{count_of(ranks, 'rank')}: cells that the file does not change are slower with it; no file for this number of ranks"
             )
-        return choices if judge.good else {}
+        return choices if judge.is_proven else {}
 
     def _seconds_of_pair(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> float:
-        pair_seconds = self._pair_seconds * self._longer_of(cells)
-        if not judge.launched:  # earlier pairs may have had fewer ranks
+        pair_seconds = self._pair_seconds * self._length_factor(cells)
+        if not judge.pairs_launched:  # earlier pairs may have had fewer ranks
             _, seconds = self._arguments_of_pair(cells)
             pair_seconds = max(pair_seconds, seconds + 2 * planning.START)
         return pair_seconds
 
-    def _affordable(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:
+    def _affordable_pairs(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:
         """The number of pairs to launch next within the budget, 0 for none."""
         share = (self._budget - self._spent_before) / self._proofs_left
         remaining = share - (self._spent - self._spent_before)
         pair_seconds = self._seconds_of_pair(cells, judge)
-        return judge.affordable(max(0, int(remaining / pair_seconds)), self._acting_seconds / pair_seconds)
+        return judge.affordable_pairs(
+            max(0, int(remaining / pair_seconds)), self._acting_seconds / pair_seconds
+        )
 
-    def _longer_of(self, cells: Iterable[Group]) -> float:
+    def _length_factor(self, cells: Iterable[Group]) -> float:
         """The factor by which launches of these groups are longer than usual."""
         return max(self._longer.get(group, 1.0) for group in cells)
 
@@ -642,21 +650,23 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         lengths = sorted({cell.bytes for group_cells in cells.values() for cell in group_cells})
         names = [group.collective for group in cells]
         ranks = next(iter(cells)).ranks
-        return planning.interleaved_arguments(names, ranks, lengths, self.settings, 2, self._longer_of(cells))
+        return planning.interleaved_arguments(
+            names, ranks, lengths, self.settings, 2, self._length_factor(cells)
+        )
 
     def _pairs(
         self, cells: Mapping[Group, list[Cell]], ranks: int, file: Switch, judge: Proof, pairs: int
     ) -> Stage[list[tuple[Figures, Figures]]]:
         """Launch `pairs` more pairs, with the file and without, each pair in random order. Returns the
         figures of each pair: without, with."""
-        longer, confirmation = self._longer_of(cells), judge.confirmation
+        longer, confirmation = self._length_factor(cells), judge.confirmation
         arguments, _ = self._arguments_of_pair(cells)
         self._report(
             f"proof, confirmation {confirmation}, {count_of(ranks, 'rank')}: {count_of(pairs, 'pair')} of launches, with the file and without"
         )
         limit = planning.time_limit(arguments, ranks, 2)
         launches = []
-        for number in range(judge.launched + 1, judge.launched + pairs + 1):
+        for number in range(judge.pairs_launched + 1, judge.pairs_launched + pairs + 1):
             turn = 1000 * confirmation + number
             sides = [
                 PlannedLaunch("none", ranks, arguments, Switch({}), limit, turn, ranks),
@@ -700,7 +710,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         raised = [seconds for over, seconds in self.settings.raised if over <= self._over]
         return raised[-1] if raised else self.settings.budget
 
-    def _too_long(self, when: str, needed: str = "", ranks: int = 0) -> str:
+    def _time_problem(self, when: str, needed: str = "", ranks: int = 0) -> str:
         """Why a session stops undecided, and what to do. `ranks`: the ranks of a proof, which has only a
         share of the time if there are several numbers of ranks; 0 for other stages."""
         budget, spent = duration_text(self._budget), duration_text(self._spent)
@@ -712,7 +722,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         advice = f"continue with `imb tune --resume {self._session} --budget {more}m`"
         return f"the budget of {budget} ends {when}: {spent} are spent{needed}; {advice}"
 
-    def _report_judged(self, all_cells: Sequence[Cell], judge: Proof, confirmation: int) -> None:
+    def _report_verdicts(self, all_cells: Sequence[Cell], judge: Proof, confirmation: int) -> None:
         good = sum(judged.verdict == "confirmed" for judged in judge.judged)
         if judge.confirmation != confirmation and not self.settings.verify:
             back = sum(1 for _ in judge.reverted)
@@ -721,7 +731,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             )
         elif judge.judged:
             self._report(
-                f"{good} of {count_of(int(judge.changed.sum()), 'changed cell')} confirmed after {count_of(judge.launched, 'pair')}"
+                f"{good} of {count_of(int(judge.changed.sum()), 'changed cell')} confirmed after {count_of(judge.pairs_launched, 'pair')}"
             )
 
     def _keep(
@@ -733,7 +743,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         for at, cell in enumerate(all_cells):
             place = next(index for index, entry in enumerate(self.result.cells) if entry.cell == cell)
             before = self.result.cells[place]
-            in_file = bool(self.settings.verify) or (judge.good and at not in reverted)
+            in_file = bool(self.settings.verify) or (judge.is_proven and at not in reverted)
             chosen = choices.get(cell, DEFAULT) if in_file else DEFAULT
             if at in reverted:
                 judged = reverted[at]
@@ -748,7 +758,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 self.result.cells[place] = before._replace(chosen=chosen, why=FAILED)
                 self.result.failed[failure] += 1
 
-    def _acting(
+    def _find_acting_file(
         self,
         cells: Mapping[Group, list[Cell]],
         choices: dict[Cell, Algorithm],
@@ -766,7 +776,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             file = self._write_files(choices, all_cells, label)
             if self.settings.verify:
                 file = self.tuner.read(Path(self.settings.verify))[2]
-            wrong, why = yield from self._acts(cells, choices, without, forced, file, label)
+            wrong, why = yield from self._examine_file(cells, choices, without, forced, file, label)
             if why:
                 self.result.stopped = why
                 return None
@@ -775,12 +785,14 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             interacting = {
                 collective
                 for cell, choice in choices.items()
-                for collective in self.tuner.interacts(cell.collective, choice)
+                for collective in self.tuner.related_collectives(cell.collective, choice)
             }
             bad = [cell for cell in choices if cell in wrong]
             if not bad:  # cells change that should not
                 bad = [
-                    cell for cell, choice in choices.items() if self.tuner.interacts(cell.collective, choice)
+                    cell
+                    for cell, choice in choices.items()
+                    if self.tuner.related_collectives(cell.collective, choice)
                 ]
             if not bad or self.settings.verify:
                 cell, executed = next(iter(wrong.items()))
@@ -798,7 +810,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         self.result.stopped = f"the file does not act as it should after {count_of(CORRECTED, 'correction')}"
         return None
 
-    def _acts(
+    def _examine_file(
         self,
         cells: Mapping[Group, list[Cell]],
         choices: Mapping[Cell, Algorithm],
@@ -814,13 +826,13 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             f"{label}-{group.collective}-{group.ranks}": PlannedLaunch(
                 "check",
                 group.ranks,
-                arguments := self._checking(group),
+                arguments := self._checking_arguments(group),
                 file,
                 planning.time_limit(arguments, group.ranks),
             )
             for group in cells
         }
-        results = yield from self._watched(launches)
+        results = yield from self._launch_watched(launches)
         self._acting_seconds = self._spent - before
         executed: dict[Cell, frozenset[str]] = {}
         for group, (name, launch), figures in zip(cells, launches.items(), results, strict=True):
@@ -829,9 +841,9 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             if figures.why or figures.defects:
                 why = "wrong data received" if figures.defects else figures.why
                 return {}, f"{group.collective} on {count_of(group.ranks, 'rank')} with the file: {why}"
-            if unread := self._unread(launch.switch, figures):
+            if unread := self._reading_problem(launch.switch, figures):
                 return {}, unread
-            executed |= self._executed(name)
+            executed |= self._executed_algorithms(name)
         watch = self.tuner.watch(self.folder)
         if watch.switch is None or self._unwatchable:
             self.result.unproven = watch.reason or self._unwatchable
@@ -848,7 +860,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         self.result.acts = findings.evidence
         return findings.wrong, ""
 
-    def _final(
+    def _write_final_file(
         self,
         cells: Mapping[Group, list[Cell]],
         final: dict[Cell, Algorithm],
@@ -858,7 +870,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         """Write the file for all numbers of ranks into the folder of --output."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         tried = self._write_files(final, all_cells, "final")
-        wrong, why = yield from self._acts(cells, final, without, forced, tried, "final")
+        wrong, why = yield from self._examine_file(cells, final, without, forced, tried, "final")
         if why or wrong:
             cell, executed = next(iter(wrong.items()), (None, ""))
             where = cell_name(cell) if cell else ""
@@ -877,9 +889,9 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             raise ImbError(f"cannot write {output}: {error.strerror or error}") from error
         self.result.switch = switch
 
-    def _confirmed(self, folder: Path) -> None:
+    def _record_proof(self, folder: Path) -> None:
         """Record the MPI with which the files are now proven."""
-        if not self.result.confirmed():
+        if not self.result.is_confirmed():
             return
         try:
             tuned_files.prove_again(folder, self.mpi, self.settings.name)
@@ -917,7 +929,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         except OSError as error:
             raise self.archive.refusal(error) from error
 
-    def _watched(self, launches: Mapping[str, PlannedLaunch]) -> Stage[list[Figures]]:
+    def _launch_watched(self, launches: Mapping[str, PlannedLaunch]) -> Stage[list[Figures]]:
         """Run launches, by name, whose ranks report what they execute. Launches that fail are repeated
         without the report. If one then succeeds, no further launches are watched."""
         switches = {name: self._watch(name) for name in launches}
@@ -953,17 +965,17 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             self.result.unproven = watch.reason
         return watch.switch or Switch({})
 
-    def _unread(self, switch: Switch, figures: Figures) -> str:
+    def _reading_problem(self, switch: Switch, figures: Figures) -> str:
         # The library reports which files it reads only while it is watched.
-        file = "" if self._unwatchable else self.tuner.unread(switch, figures.output + figures.errors)
+        file = "" if self._unwatchable else self.tuner.unread_file(switch, figures.output + figures.errors)
         return f"the library did not read {file}" if file else ""
 
-    def _executed(self, name: str) -> Executed:
+    def _executed_algorithms(self, name: str) -> Executed:
         folder = self.folder / f"watch-{name}"
         if self._unwatchable or self.tuner.watch(folder).switch is None:
             return {}
         try:
-            return self.tuner.executed(folder)
+            return self.tuner.executed_algorithms(folder)
         except ImbError as error:
             self.result.unproven = str(error)
             return {}

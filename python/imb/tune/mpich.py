@@ -26,7 +26,7 @@ from imb.tune.tuner import (
     choices_lines,
     measured_cells,
     ranges,
-    shared_limits,
+    shared_rule_problem,
     text_of,
 )
 from imb.tune.watch_library import (
@@ -59,7 +59,7 @@ class _Collective(NamedTuple):
     all: bool = False
     reduces: tuple[str, ...] = ()
 
-    def counted(self, length: int, ranks: int) -> int:
+    def compared_size(self, length: int, ranks: int) -> int:
         """The size in bytes that a tree compares, for a message of `length` bytes."""
         return length * (ranks if self.all else 1)
 
@@ -231,15 +231,15 @@ class MpichTuner(Tuner):
             else None
         )
 
-    def limits(self, cell: Cell) -> str | None:
+    def rule_problem(self, cell: Cell) -> str | None:
         traits = _COLLECTIVES.get(cell.collective)
         if traits is None:
             return f"{cell.collective} is not a collective with rules by message size"
-        if traits.counted(cell.bytes, cell.ranks) > _MOST_BYTES:
+        if traits.compared_size(cell.bytes, cell.ranks) > _MOST_BYTES:
             return "trees of MPICH have no message sizes of 2 GiB and more"
-        return shared_limits(cell)
+        return shared_rule_problem(cell)
 
-    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
+    def exclusion_reason(self, cell: Cell, algorithm: Algorithm) -> str | None:
         key = (cell.collective, algorithm.name)
         if key in _POWERS_OF_TWO and cell.ranks & (cell.ranks - 1):
             return "for powers of two only"
@@ -247,7 +247,7 @@ class MpichTuner(Tuner):
             return "fewer elements than ranks"
         return None
 
-    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
+    def related_collectives(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
         if algorithm == DEFAULT and self.hosts > 1:  # compositions use the trees for nodes and their leaders
             return [name for name in ("Allreduce", "Barrier", "Bcast", "Reduce") if name != collective]
         return ()
@@ -265,7 +265,7 @@ class MpichTuner(Tuner):
         number = str(algorithm.number)  # MPI_T has no names for the values
         return {_variable(collective, "INTRA_ALGORITHM"): number, **self._settings(collective)}
 
-    def forced(self, collective: str, algorithm: Algorithm) -> Switch:
+    def forcing_switch(self, collective: str, algorithm: Algorithm) -> Switch:
         if algorithm == DEFAULT:
             return self.base()
         return Switch(
@@ -277,7 +277,7 @@ class MpichTuner(Tuner):
     def write(
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
-        measured = self.expressible(choices, measured)
+        measured = self.expressible_cells(choices, measured)
         chosen_ranges = ranges(choices, measured)
         comments = [*header, *cells_lines(measured), *choices_lines(choices)]
         folder.mkdir(parents=True, exist_ok=True)
@@ -294,11 +294,11 @@ class MpichTuner(Tuner):
             return self._network_composition(collective)
 
         (folder / _FILE).write_text(
-            _text(_changed(self._trees["algorithm"], chosen_ranges, algorithm), comments)
+            _text(_change(self._trees["algorithm"], chosen_ranges, algorithm), comments)
         )
         composed = {key: runs for key, runs in chosen_ranges.items() if self._network_composition(key[0])}
         if composed:
-            tree = _changed(self._trees["composition"], composed, composition)
+            tree = _change(self._trees["composition"], composed, composition)
             (folder / _COMPOSITION_FILE).write_text(_text(tree, comments))
         else:
             (folder / _COMPOSITION_FILE).unlink(missing_ok=True)
@@ -312,7 +312,7 @@ class MpichTuner(Tuner):
         leaves = set(_leaves(tree))
         if len(leaves) < 2:
             return {}
-        plain = next(_below(tree, "comm_hierarchy=any"), {})
+        plain = next(_subtrees(tree, "comm_hierarchy=any"), {})
         if len(plain) != 1 or not next(iter(plain)).startswith("composition="):
             raise ImbError(
                 f"{self.mpi.version}: its tree of compositions is not known; {collective} cannot be tuned"
@@ -335,7 +335,7 @@ class MpichTuner(Tuner):
             wrong = [
                 cell
                 for cell, algorithm in choices.items()
-                if _decided(tree, cell) != f"algorithm={self._leaf(cell.collective, algorithm.name)}"
+                if _decide(tree, cell) != f"algorithm={self._leaf(cell.collective, algorithm.name)}"
             ]
         except (ValueError, AttributeError, TypeError, KeyError) as error:
             raise ImbError(f"{path}: not a tree that imb tune wrote") from error
@@ -373,10 +373,10 @@ class MpichTuner(Tuner):
             " files that the library reports (MPIR_CVAR_DEBUG_SUMMARY)",
         )
 
-    def executed(self, folder: Path) -> Executed:
+    def executed_algorithms(self, folder: Path) -> Executed:
         return executed_algorithms(folder, by_rank=True)
 
-    def unread(self, switch: Switch, output: str) -> str | None:
+    def unread_file(self, switch: Switch, output: str) -> str | None:
         for variable, level in ((GENERIC, "MPIR"), (COMPOSITIONS, "MPID")):
             if (path := switch.environment.get(variable)) and f"{level}: {path}" not in output:
                 return path
@@ -395,14 +395,14 @@ def _leaves(tree: _Tree) -> Iterator[str]:
             yield from _leaves(below)
 
 
-def _below(tree: _Tree, name: str) -> Iterator[_Tree]:
+def _subtrees(tree: _Tree, name: str) -> Iterator[_Tree]:
     for key, below in tree.items():
         if key == name:
             yield below
-        yield from _below(below, name)
+        yield from _subtrees(below, name)
 
 
-def _changed(
+def _change(
     tree: _Tree,
     chosen_ranges: Mapping[tuple[str, int], Sequence[tuple[int, int, Algorithm]]],
     leaf: Callable[[str, Algorithm], _Tree],
@@ -420,7 +420,7 @@ def _changed(
                 if ranks - 1 > covered:
                     sizes[f"comm_size<={ranks - 1}"] = before
                 lengths = _lengths(collective, ranks, runs, before, leaf)
-                sizes[f"comm_size<={ranks}"] = _guarded(collective, lengths, before)
+                sizes[f"comm_size<={ranks}"] = _guard(collective, lengths, before)
                 covered = ranks
         sizes["comm_size=any"] = before
         changed[key] = {**tree[key], "comm_type=intra": sizes}
@@ -440,13 +440,13 @@ def _lengths(
     lengths: _Tree = {}
     for low, high, algorithm in runs:
         # The key exists if the range begins where the last one ends.
-        lengths.setdefault(f"{traits.length}<={traits.counted(low, ranks) - 1}", before)
-        lengths[f"{traits.length}<={traits.counted(high, ranks)}"] = leaf(collective, algorithm)
+        lengths.setdefault(f"{traits.length}<={traits.compared_size(low, ranks) - 1}", before)
+        lengths[f"{traits.length}<={traits.compared_size(high, ranks)}"] = leaf(collective, algorithm)
     lengths[f"{traits.length}=any"] = before
     return lengths
 
 
-def _guarded(collective: str, lengths: _Tree, before: _Tree) -> _Tree:
+def _guard(collective: str, lengths: _Tree, before: _Tree) -> _Tree:
     """Exclude operations that an algorithm may not support, because a tree does not check that."""
     guarded = lengths
     for condition in reversed(_COLLECTIVES[collective].reduces):
@@ -461,10 +461,10 @@ def _text(tree: _Tree, comments: Sequence[str]) -> str:
     return "\n".join(["/*", *lines, "*/", json.dumps(tree, indent=1)]) + "\n"
 
 
-def _decided(tree: _Tree, cell: Cell) -> str:
+def _decide(tree: _Tree, cell: Cell) -> str:
     """The leaf that the tree chooses for a cell, for a sum of numbers on one node."""
     traits = _COLLECTIVES[cell.collective]
-    facts = {"comm_size": cell.ranks, traits.length: traits.counted(cell.bytes, cell.ranks)}
+    facts = {"comm_size": cell.ranks, traits.length: traits.compared_size(cell.bytes, cell.ranks)}
     truths = {
         "comm_type=intra",
         "comm_hierarchy=parent",

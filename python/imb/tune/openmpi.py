@@ -16,7 +16,16 @@ from typing import NamedTuple
 from imb.model.errors import ImbError
 from imb.model.text import one_line
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
-from imb.tune.tuner import Executed, Tuner, Watch, cells_lines, measured_cells, ranges, shared_limits, text_of
+from imb.tune.tuner import (
+    Executed,
+    Tuner,
+    Watch,
+    cells_lines,
+    measured_cells,
+    ranges,
+    shared_rule_problem,
+    text_of,
+)
 from imb.tune.watch_library import (
     FOLDER,
     LibraryFunction,
@@ -40,7 +49,7 @@ class _Collective(NamedTuple):
     lookup: str = "message"
     chain: str = "tree"
 
-    def counted(self, length: int, ranks: int) -> int:
+    def compared_size(self, length: int, ranks: int) -> int:
         """The size in bytes that a rule compares, for a message of `length` bytes."""
         return length * (ranks if self.lookup == "total" else 1)
 
@@ -172,22 +181,22 @@ class OpenMpiTuner(Tuner):
                 ]
         return algorithms
 
-    def limits(self, cell: Cell) -> str | None:
+    def rule_problem(self, cell: Cell) -> str | None:
         if cell.collective in _OTHERS:
             return _OTHERS[cell.collective][2]
         if cell.collective not in _COLLECTIVES:
             return f"{cell.collective} has no rules"
         # A rule for 0 bytes would also apply to Allgather and Alltoall in place, at any size: MPI ignores their counts.
-        return shared_limits(cell)
+        return shared_rule_problem(cell)
 
-    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
+    def exclusion_reason(self, cell: Cell, algorithm: Algorithm) -> str | None:
         if algorithm.name == "two_proc" and cell.ranks != 2:
             return "for two ranks only"
         if algorithm.segment and cell.bytes <= algorithm.segment:
             return "the message is one segment"
         return None
 
-    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
+    def related_collectives(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
         if algorithm == DEFAULT:
             return ("Allreduce", "Bcast", "Gather", "Reduce") if self._han_decides(collective) else ()
         return _CALLS.get((collective, algorithm.name), ())
@@ -227,7 +236,7 @@ class OpenMpiTuner(Tuner):
             return None
         return settings
 
-    def forced(self, collective: str, algorithm: Algorithm) -> Switch:
+    def forcing_switch(self, collective: str, algorithm: Algorithm) -> Switch:
         if algorithm == DEFAULT:
             return self.base()
         settings = self._settings(collective, algorithm)
@@ -240,14 +249,14 @@ class OpenMpiTuner(Tuner):
     def write(
         self, choices: Choices, measured: Iterable[Cell], folder: Path, header: Sequence[str]
     ) -> Switch:
-        measured = self.expressible(choices, measured)
+        measured = self.expressible_cells(choices, measured)
         chosen_ranges = ranges(choices, measured)
         lines = [one_line(line) for line in (*header, *cells_lines(measured))]
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _FILE).write_text(_classic(chosen_ranges, lines))
+        (folder / _FILE).write_text(_classic_file(chosen_ranges, lines))
         by_han = {key: runs for key, runs in chosen_ranges.items() if self._han_decides(key[0])}
         if by_han:
-            (folder / _HAN_FILE).write_text(_han(by_han, lines))
+            (folder / _HAN_FILE).write_text(_han_file(by_han, lines))
         else:
             (folder / _HAN_FILE).unlink(missing_ok=True)
         return self._switch(folder)
@@ -270,7 +279,7 @@ class OpenMpiTuner(Tuner):
         measured = measured_cells(path, comments)
         choices = {}
         for cell in measured:
-            number, segment, fanout = _decided(rules, cell)
+            number, segment, fanout = _decide(rules, cell)
             if number:
                 known = {algorithm.number: algorithm.name for algorithm in self.algorithms(cell.collective)}
                 if number not in known:
@@ -314,11 +323,11 @@ class OpenMpiTuner(Tuner):
         switch = Switch({"LD_PRELOAD": str(library), FOLDER: str(folder.absolute())})
         return Watch(switch, "functions of coll/base and HAN, counted by a preloaded library")
 
-    def executed(self, folder: Path) -> Executed:
+    def executed_algorithms(self, folder: Path) -> Executed:
         # The first call on a communicator creates HAN's communicators.
         return executed_algorithms(folder, by_rank=False, rare=0.5 if self.hosts > 1 else 0)
 
-    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
+    def replacement(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
         names = _FUNCTIONS.get(
             algorithm.name,
             (re.sub(r"_(?=doubling|ring)|-", "", algorithm.name), algorithm.name.replace("-", "_")),
@@ -367,7 +376,7 @@ def _sizes(
     return sorted({**sizes, **runs_by_ranks}.items())
 
 
-def _classic(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
+def _classic_file(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
     """The file for Open MPI 4.1 and 5.0. It lacks the version line of 5.0 (version 2), because 4.1 silently
     ignores a file with it. The first communicator size and the first message size must be 0."""
     grouped = _group_by_collective(chosen_ranges)
@@ -377,7 +386,7 @@ def _classic(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
         sizes = _sizes(runs_by_ranks, 0)
         lines += [f"{traits.number} # {collective}", f"{len(sizes)} # communicator sizes"]
         for ranks, runs in sizes:
-            steps = _steps(runs, traits.counted(1, ranks)) or [(0, DEFAULT)]
+            steps = _steps(runs, traits.compared_size(1, ranks)) or [(0, DEFAULT)]
             lines += [f"{ranks} {len(steps)}"]
             lines += [
                 f"{start} {algorithm.number or 0} {algorithm.fanout} {algorithm.segment}"
@@ -405,19 +414,19 @@ def _rules_of_classic(text: str) -> dict[int, dict[int, list[_Rule]]]:
     return rules
 
 
-def _decided(rules: Mapping[int, Mapping[int, Sequence[_Rule]]], cell: Cell) -> tuple[int, int, int]:
+def _decide(rules: Mapping[int, Mapping[int, Sequence[_Rule]]], cell: Cell) -> tuple[int, int, int]:
     """Algorithm, segment and fan-out of a cell, as the library would choose them."""
     if cell.collective not in _COLLECTIVES:
         return 0, 0, 0
     sizes = rules.get(_COLLECTIVES[cell.collective].number, {})
     fitting = [size for size in sizes if size <= cell.ranks]
-    length = _COLLECTIVES[cell.collective].counted(cell.bytes, cell.ranks)
+    length = _COLLECTIVES[cell.collective].compared_size(cell.bytes, cell.ranks)
     of_size = [rule for rule in sizes[max(fitting)] if rule[0] <= length] if fitting else []
     _, number, fanout, segment = max(of_size) if of_size else (0, 0, 0, 0)
     return number, segment, fanout
 
 
-def _han(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
+def _han_file(chosen_ranges: _Ranges, comments: Sequence[str]) -> str:
     """The file of HAN for Open MPI 5.0, which says which component serves a whole communicator (topology
     level 2). The first size must be 1. Message sizes count one rank's message."""
     grouped = _group_by_collective(chosen_ranges)

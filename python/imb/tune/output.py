@@ -47,7 +47,7 @@ def print_result(archive: Archive, result: TuneResult, plan: Plan, settings: Tun
 def _write_page(file: Path, result: TuneResult, plan: Plan, settings: TuneSettings) -> None:
     from datetime import datetime
 
-    from imb.store.durable import write_whole
+    from imb.store.durable_files import write_whole
     from imb.tune.page import tuning_page
 
     text = tuning_page(
@@ -74,4 +74,4 @@ def _status(result: TuneResult, *, verify: bool) -> int:
         return Status.UNDECIDED
     if not result.cells:
         return Status.FAILED
-    return Status.GOOD if not verify or result.confirmed() else Status.UNDECIDED
+    return Status.GOOD if not verify or result.is_confirmed() else Status.UNDECIDED

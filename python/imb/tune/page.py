@@ -23,7 +23,7 @@ def tuning_page(
     groups = list(dict.fromkeys((each.cell.collective, each.cell.ranks) for each in result.cells))
     lengths = sorted({each.cell.bytes for each in result.cells})
     cells = {(each.cell.collective, each.cell.ranks, each.cell.bytes): each for each in result.cells}
-    good = bool(result.changed()) and not result.slower and not result.stopped
+    good = bool(result.changed_cells()) and not result.slower and not result.stopped
     slug = "slower" if result.slower else "inconclusive" if result.stopped else "faster" if good else "same"
     word, *more = re.split("[:,;] ", headline(result, margin, verify=verify), maxsplit=1)
     page: dict[str, Any] = {

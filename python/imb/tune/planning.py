@@ -123,7 +123,7 @@ class Figures(NamedTuple):
         return sum(logs) / len(logs) if logs else math.nan
 
 
-def refuse_own(arguments: Sequence[str]) -> None:
+def refuse_reserved_arguments(arguments: Sequence[str]) -> None:
     """Raises ImbError for IMB arguments that `imb tune` sets itself, or that it cannot use."""
     for word in arguments:
         name = word.lstrip("-").lower() if word.startswith("-") else ""
@@ -179,7 +179,7 @@ def checking_arguments(group: Group, settings: TuneSettings, lengths: Sequence[i
     """IMB arguments of a launch that verifies data, at these message sizes, or at the requested ones if
     `lengths` is empty."""
     if lengths:
-        return [*_measured([group.collective], group.ranks, lengths, settings), *CHECKED]
+        return [*_measuring_arguments([group.collective], group.ranks, lengths, settings), *CHECKED]
     return [group.collective, "-npmin", str(group.ranks), *CHECKED, *settings.arguments]
 
 
@@ -188,7 +188,11 @@ def alternating_arguments(
 ) -> list[str]:
     """IMB arguments of a launch in which `count` variants alternate. `longer`: factor on the usual duration."""
     seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * count)
-    words = [*_measured([group.collective], group.ranks, lengths, settings), "-alternate", str(variants)]
+    words = [
+        *_measuring_arguments([group.collective], group.ranks, lengths, settings),
+        "-alternate",
+        str(variants),
+    ]
     return [*words, "-precision", "1", "-budget", f"{seconds:.6g}"]
 
 
@@ -204,7 +208,7 @@ def interleaved_arguments(
     it measures."""
     names = [*collectives, CONTROL]
     seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
-    words = _measured(names, ranks, lengths, settings)
+    words = _measuring_arguments(names, ranks, lengths, settings)
     more = passes.words_of(
         passes.Sampling(budget=seconds), "MPI1", names, words, ranks, parts=settings.segments
     )
@@ -216,7 +220,9 @@ def time_limit(arguments: Sequence[str], ranks: int, at_once: int = 1) -> float 
     return passes.time_limit("MPI1", arguments, ranks, at_once)
 
 
-def _measured(names: Sequence[str], ranks: int, lengths: Sequence[int], settings: TuneSettings) -> list[str]:
+def _measuring_arguments(
+    names: Sequence[str], ranks: int, lengths: Sequence[int], settings: TuneSettings
+) -> list[str]:
     sizes = ["-msgsize", ",".join(map(str, lengths))] if any(lengths) else []
     return [*names, "-npmin", str(ranks), *sizes, *drop_length_options(settings.arguments)]
 

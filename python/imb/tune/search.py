@@ -116,13 +116,13 @@ class TuneResult:
         self.alike = 0
         self.slower = False
 
-    def changed(self) -> list[CellResult]:
+    def changed_cells(self) -> list[CellResult]:
         """Cells whose algorithm is not the default."""
         return [result for result in self.cells if result.chosen != DEFAULT]
 
-    def confirmed(self) -> bool:
+    def is_confirmed(self) -> bool:
         """Whether all changed cells of a file are confirmed and none is slower."""
-        verdicts = [result.judged.verdict if result.judged else "" for result in self.changed()]
+        verdicts = [result.judged.verdict if result.judged else "" for result in self.changed_cells()]
         return not (self.stopped or self.slower) and set(verdicts) == {"confirmed"}
 
 
@@ -153,7 +153,7 @@ class Search:
             return 0
         return FIRST if not self.rounds else 1
 
-    def needed(self) -> tuple[list[int], list[int]]:
+    def next_round(self) -> tuple[list[int], list[int]]:
         """Cells and candidates of the next round: unsettled cells, and candidates that remain in any of them."""
         cells = np.flatnonzero(~self.settled)
         candidates = np.asarray(self.alive[cells].any(axis=0)) | (np.arange(self.alive.shape[1]) == 0)
@@ -200,18 +200,18 @@ class Search:
         counts: Values = np.isfinite(self._logs - self._logs[:, :, :1]).sum(axis=0).astype(np.float64)
         return counts
 
-    def unmeasured(self) -> Mask:
+    def unmeasured_candidates(self) -> Mask:
         """Candidates that no round measured beside the default, shape (cells, candidates)."""
         return np.asarray(self._rivals & (self._counts() == 0))
 
-    def undecided(self) -> list[bool]:
+    def undecided_cells(self) -> list[bool]:
         """For each cell, whether too few rounds were measured to call the default the fastest: fewer than
         FIRST of some remaining candidate, or none of any candidate."""
         few = (self._rivals & self.alive & (self._counts() < FIRST)).any(axis=1)
-        nothing = self._rivals.any(axis=1) & (self.unmeasured() == self._rivals).all(axis=1)
+        nothing = self._rivals.any(axis=1) & (self.unmeasured_candidates() == self._rivals).all(axis=1)
         return [bool(cell) for cell in few | nothing]
 
-    def chosen(self) -> list[int]:
+    def choices(self) -> list[int]:
         """The candidate that is proposed for each cell; 0 is the default."""
         enough = self.gain >= math.log1p(math.expm1(self._margin) * PROPOSED)
         return [int(candidate) for candidate in np.where(enough, self.best, 0)]
@@ -249,7 +249,7 @@ class Proof:
         return float(self._family / 2**self.confirmation)
 
     @property
-    def launched(self) -> int:
+    def pairs_launched(self) -> int:
         """Number of pairs of this confirmation."""
         return len(self._gains)
 
@@ -258,12 +258,12 @@ class Proof:
         in the dominant state, if it stays as frequent as so far."""
         if self.over:
             return 0
-        clean = int(self._clean().sum())
-        share = max(clean, 1) / self.launched if self.launched else 1.0
-        most = SPARE * LOOKS[self._look] - self.launched
+        clean = int(self._clean_pairs().sum())
+        share = max(clean, 1) / self.pairs_launched if self.pairs_launched else 1.0
+        most = SPARE * LOOKS[self._look] - self.pairs_launched
         return max(1, min(math.ceil((LOOKS[self._look] - clean) / share), most))
 
-    def affordable(self, fit: int, acting: float = 0.0) -> int:
+    def affordable_pairs(self, fit: int, acting: float = 0.0) -> int:
         """Number of pairs to launch next if there is time for `fit` pairs; 0 for none. `acting`: duration of
         the launches that examine a file of fewer cells before its first pair, in pairs. If only some cells
         are confirmed, time is left for another confirmation."""
@@ -272,10 +272,10 @@ class Proof:
             unconfirmed = self.changed & np.array(
                 [cell.verdict != "confirmed" for cell in self.judged], dtype=bool
             )
-            if 0 < unconfirmed.sum() < self.changed.sum() and needed + acting + self.launched > fit:
+            if 0 < unconfirmed.sum() < self.changed.sum() and needed + acting + self.pairs_launched > fit:
                 return 0
         pairs = min(needed, fit)
-        return pairs if self.launched + pairs >= LOOKS[0] else 0
+        return pairs if self.pairs_launched + pairs >= LOOKS[0] else 0
 
     def add(self, gains: Values, probes: Values | None = None, control: Values | None = None) -> None:
         """Add pairs, and look if there are enough. `gains`: logarithms of the speedup, shape (pairs, cells),
@@ -287,7 +287,8 @@ class Proof:
         self._control = np.append(self._control, np.full(len(gains), np.nan) if control is None else control)
         self._probes = np.concatenate([self._probes, seconds])
         while not self.over and (
-            int(self._clean().sum()) >= LOOKS[self._look] or self.launched >= SPARE * LOOKS[self._look]
+            int(self._clean_pairs().sum()) >= LOOKS[self._look]
+            or self.pairs_launched >= SPARE * LOOKS[self._look]
         ):
             self._take_look(last=self._look == len(LOOKS) - 1)
 
@@ -296,7 +297,7 @@ class Proof:
         still inconclusive go back to the default."""
         self._take_look(last=True, in_time=False)
 
-    def _clean(self) -> Mask:
+    def _clean_pairs(self) -> Mask:
         """Pairs that were measured and whose launches were both in the dominant state of the machine, judged
         by their probes alone."""
         measured: Mask = np.asarray(np.isfinite(self._gains).any(axis=1))
@@ -309,7 +310,7 @@ class Proof:
 
     def _take_look(self, *, last: bool, in_time: bool = True) -> None:
         share = LOOKS[self._look] / sum(LOOKS)
-        clean = self._clean()
+        clean = self._clean_pairs()
         level = self.level * share
         now = judge_cells(self._gains[clean], self.changed, self._margin, level, self._control[clean])
         self._last = now
@@ -356,7 +357,7 @@ class Proof:
         return math.log(result.speedup) >= least
 
     @property
-    def good(self) -> bool:
+    def is_proven(self) -> bool:
         """Whether the file may be written: it changes something, every changed cell is confirmed, and none is
         slower."""
         return (
@@ -375,7 +376,7 @@ class _Estimates(NamedTuple):
     error: Values
     degrees: Values
 
-    def half(self, level: Values) -> Values:
+    def half_width(self, level: Values) -> Values:
         """Half width of an interval whose ends each miss with probability `level`."""
         width: Values = -stdtrit(self.degrees, level) * self.error
         return width
@@ -393,18 +394,20 @@ def judge_cells(
     """
     both = 2 if changed.any() and not changed.all() else 1
     each = level / both / np.where(changed, int(changed.sum()), int((~changed).sum()))
-    estimates = _estimated(gains)
+    estimates = _estimate(gains)
     if control is not None and np.isfinite(control).all() and len(control) > FEWEST:
         # Choose the more certain estimate for all cells together, by the spread of pairs alone.
-        adjusted = _estimated(gains, control)
-        if float(nanmedian(adjusted.half(each))) < float(nanmedian(estimates.half(each))):
+        adjusted = _estimate(gains, control)
+        if float(nanmedian(adjusted.half_width(each))) < float(nanmedian(estimates.half_width(each))):
             estimates = adjusted
     with np.errstate(divide="ignore", invalid="ignore"):
         p = stdtr(estimates.degrees, -(estimates.mean + np.where(changed, 0.0, margin)) / estimates.error)
     shown = holm(p, each) <= level
-    half = estimates.half(level * each / _remaining_weight(p, each, shown))
+    half = estimates.half_width(level * each / _remaining_weight(p, each, shown))
     low, high = estimates.mean - half, estimates.mean + half
-    slower = estimates.mean + estimates.half(each) < 0  # by Bonferroni's limit: a false one costs the file
+    slower = (
+        estimates.mean + estimates.half_width(each) < 0
+    )  # by Bonferroni's limit: a false one costs the file
     cells = []
     for at in range(len(estimates.mean)):
         verdict: Verdict = "inconclusive"
@@ -430,7 +433,7 @@ def _remaining_weight(p: Values, weights: Values, shown: Mask) -> Values:
     return left
 
 
-def _estimated(gains: Values, control: Values | None = None) -> _Estimates:
+def _estimate(gains: Values, control: Values | None = None) -> _Estimates:
     """Mean gains and their errors. With a control, the part that a cell shares with it is removed: the
     intercept of a line (Lavenberg and Welch, Management Science 27 (1981) 322), which costs a degree of
     freedom."""

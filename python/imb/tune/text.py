@@ -17,7 +17,7 @@ RIGHT = (1, 2, 5, 7)
 
 def headline(result: TuneResult, margin: float, *, verify: bool) -> str:
     """The verdict on one line."""
-    changed, decided = result.changed(), [each for each in result.cells if each.why != FAILED]
+    changed, decided = result.changed_cells(), [each for each in result.cells if each.why != FAILED]
     many = len(decided)
     if result.stopped and not (verify and result.slower):
         return f"not decided: {result.stopped}"
@@ -26,7 +26,7 @@ def headline(result: TuneResult, margin: float, *, verify: bool) -> str:
         where = f" in {len(result.cells) - many} of {count_of(len(result.cells), 'cell')}" if many else ""
         return f"not decided: {why}" if verify else f"not decided{where}: {why}; no file"
     if verify:
-        return _verified(result)
+        return _verification(result)
     if not many:
         return "nothing measured; no file"
     if not any(each.tried != DEFAULT for each in decided):
@@ -41,10 +41,12 @@ def headline(result: TuneResult, margin: float, *, verify: bool) -> str:
     )
 
 
-def _verified(result: TuneResult) -> str:
+def _verification(result: TuneResult) -> str:
     slower = [each for each in result.cells if each.judged and each.judged.verdict == "slower"]
-    unconfirmed = [each for each in result.changed() if not each.judged or each.judged.verdict != "confirmed"]
-    many = count_of(len(result.changed()), "changed cell")
+    unconfirmed = [
+        each for each in result.changed_cells() if not each.judged or each.judged.verdict != "confirmed"
+    ]
+    many = count_of(len(result.changed_cells()), "changed cell")
     if slower or result.slower:
         return (
             f"slower in {count_of(len(slower), 'cell')} with the file: do not use it"

@@ -16,7 +16,7 @@ from imb.model.text import now, one_line, shell_word
 from imb.mpi.installations import Installation, find, find_again, is_name
 from imb.runner import stored_sessions
 from imb.runner.session import settings_of
-from imb.store.durable import write_whole
+from imb.store.durable_files import write_whole
 from imb.store.store import Archive
 from imb.tune.planning import TuneSettings
 from imb.tune.watch_library import library_of

@@ -50,7 +50,7 @@ class ActingProof:
     reason: str = ""
 
     @property
-    def proven(self) -> bool:
+    def is_proven(self) -> bool:
         return not (self.wrong or self.missing or self.reason)
 
 
@@ -80,15 +80,15 @@ class Tuner(ABC):
         """The algorithms of the installed library, without DEFAULT."""
 
     @abstractmethod
-    def limits(self, cell: Cell) -> str | None:
+    def rule_problem(self, cell: Cell) -> str | None:
         """Why a file cannot express this cell, or None if it can."""
 
-    def excluded(self, cell: Cell, algorithm: Algorithm) -> str | None:
+    def exclusion_reason(self, cell: Cell, algorithm: Algorithm) -> str | None:
         """Why an algorithm is no candidate in a cell, if this is known before it is tried (`two_proc` on 4
         ranks), or None to try it."""
         return None
 
-    def interacts(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
+    def related_collectives(self, collective: str, algorithm: Algorithm) -> Sequence[str]:
         """Collectives whose rules the algorithm also uses, so their cells must be measured together."""
         return ()
 
@@ -102,7 +102,7 @@ class Tuner(ABC):
         return None
 
     @abstractmethod
-    def forced(self, collective: str, algorithm: Algorithm) -> Switch:
+    def forcing_switch(self, collective: str, algorithm: Algorithm) -> Switch:
         """The switch that selects the algorithm for all message sizes of a launch."""
 
     @abstractmethod
@@ -112,12 +112,12 @@ class Tuner(ABC):
         """Write the files of these choices, and return their switch. Sizes between two measured neighbors
         with the same choice also get it; all others keep the library's default. `header`: comment lines."""
 
-    def expressible(self, choices: Choices, measured: Iterable[Cell]) -> list[Cell]:
+    def expressible_cells(self, choices: Choices, measured: Iterable[Cell]) -> list[Cell]:
         """The cells of a file, including the chosen ones. Raises ImbError if it cannot express a chosen one."""
         for cell in choices:
-            if reason := self.limits(cell):
+            if reason := self.rule_problem(cell):
                 raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
-        return sorted({cell for cell in measured if self.limits(cell) is None} | set(choices))
+        return sorted({cell for cell in measured if self.rule_problem(cell) is None} | set(choices))
 
     @abstractmethod
     def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
@@ -128,26 +128,26 @@ class Tuner(ABC):
         """Settings with which the ranks of a launch write what they execute to `folder`."""
 
     @abstractmethod
-    def executed(self, folder: Path) -> Executed:
+    def executed_algorithms(self, folder: Path) -> Executed:
         """What ranks wrote to `folder`. Raises ImbError."""
 
-    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
+    def replacement(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
         """What the library executed instead of a forced algorithm. None if it executed the algorithm, or if
         this is unknown because messages have no names."""
         return None
 
-    def unread(self, switch: Switch, output: str) -> str | None:
+    def unread_file(self, switch: Switch, output: str) -> str | None:
         """A file of the switch that a launch under `watch` does not report as read, or None if it reports all
         files, or the library reports none."""
         return None
 
-    def complained(self, errors: str) -> str | None:
+    def find_complaint(self, errors: str) -> str | None:
         """The first line of standard error that is a complaint, or None."""
         match = self.complaint.search(errors)
         return match[0].strip() if match else None
 
 
-def shared_limits(cell: Cell) -> str | None:
+def shared_rule_problem(cell: Cell) -> str | None:
     """Why no library's file can express this cell, or None if no reason is known."""
     if cell.ranks < 2:
         return "one rank has no choice of algorithms"
@@ -217,13 +217,13 @@ def proof(
         if not actual or not expected:
             missing.append(cell)
         elif actual != expected:
-            wrong[cell] = f"{_listed(actual)} in place of {_listed(expected)}"
+            wrong[cell] = f"{_list_names(actual)} in place of {_list_names(expected)}"
         elif algorithm != DEFAULT and actual == by_default:
             alike.append(cell)
     return ActingProof(evidence, wrong, tuple(missing), tuple(alike))
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     return " and ".join(sorted(names))
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from imb.model.errors import ImbError
 from imb.model.folders import cache_folder
 from imb.mpi.installations import Installation, output_of
-from imb.mpi.prebuilt import library_with
+from imb.mpi.prebuilt_programs import library_with
 from imb.tune.cells import Cell
 
 FOLDER = "OPENIMB_WATCH"  # environment variable with the folder into which ranks write

@@ -163,7 +163,7 @@ class FakeTuner(Tuner):
     def algorithms(self, collective: str) -> Sequence[Algorithm]:
         return [Algorithm(name, number) for number, name in enumerate(self.names, 1)]
 
-    def limits(self, cell: Cell) -> str | None:
+    def rule_problem(self, cell: Cell) -> str | None:
         return None if cell.collective in self.collectives() else "it has no rules here"
 
     def base(self) -> Switch:
@@ -172,7 +172,7 @@ class FakeTuner(Tuner):
     def variables(self, collective: str, algorithm: Algorithm) -> Mapping[str, str] | None:
         return {"fake_algorithm": algorithm.name} if self.switches else None
 
-    def forced(self, collective: str, algorithm: Algorithm) -> Switch:
+    def forcing_switch(self, collective: str, algorithm: Algorithm) -> Switch:
         return Switch({"FAKE_BASE": "1", "FAKE_ALGORITHM": algorithm.name})
 
     def write(
@@ -207,13 +207,13 @@ class FakeTuner(Tuner):
             return Watch(None, reason="there is no compiler")
         return Watch(Switch({"FAKE_WATCH": str(folder), "FAKE_BREAKS": self.breaks}), "what ranks wrote")
 
-    def executed(self, folder: Path) -> Executed:
+    def executed_algorithms(self, folder: Path) -> Executed:
         found: dict[Cell, set[str]] = {}
         for name, ranks, length, run in json.loads((folder / "executed.json").read_text()):
             found.setdefault(Cell(name, ranks, length), set()).add(run)
         return {cell: frozenset(names) for cell, names in found.items()}
 
-    def replaced(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
+    def replacement(self, cell: Cell, algorithm: Algorithm, executed: Executed) -> str | None:
         seen = executed.get(cell, frozenset())
         return None if not seen or seen == {algorithm.name} else f"replaced by {', '.join(seen)}"
 

@@ -308,7 +308,7 @@ def test_files_that_were_proven_with_another_mpi_are_to_be_verified(
     tune: Tune, imb: Imb, tmp_path: Path
 ) -> None:
     def watched() -> str:
-        installations._launched_by.cache_clear()  # as in another process
+        installations._identity_of.cache_clear()  # as in another process
         said = imb("watch", "t/file")
         assert said.code == 11, said.err
         return said.err
@@ -363,7 +363,7 @@ def test_a_watch_starts_only_the_mpi_of_tuned_files(
     monkeypatch.setenv("PATH", f"{tmp_path / 'other'}:{os.environ['PATH']}")
 
     def watched() -> tuple[str, list[str]]:
-        installations._launched_by.cache_clear()  # as in another process
+        installations._identity_of.cache_clear()  # as in another process
         started.unlink(missing_ok=True)
         said = imb("watch", "t/file")
         assert said.code == 11, said.err
@@ -684,7 +684,7 @@ def test_a_race_settles_on_the_best() -> None:
     while rounds := search.rounds_needed():
         for _ in range(rounds):
             search.add((seconds + random.normal(0, 0.02, seconds.shape) + random.normal(0, 0.5))[None])
-    assert search.chosen()[0] in (1, 3) and search.chosen()[1] == 0
+    assert search.choices()[0] in (1, 3) and search.choices()[1] == 0
     assert search.rounds < judge.MOST
     assert not search.alive[0, 2] and not search.alive[1, 3]
 
@@ -692,7 +692,7 @@ def test_a_race_settles_on_the_best() -> None:
 def test_a_candidate_that_was_never_measured_is_not_chosen() -> None:
     search = Search(1, 2, 0.05)
     search.add(np.log(np.array([[[1.0, np.nan]]] * 4)))
-    assert search.rounds_needed() == 0 and search.chosen() == [0]
+    assert search.rounds_needed() == 0 and search.choices() == [0]
 
 
 def test_the_proof_reverts_what_is_not_faster_and_confirms_the_rest_on_fresh_pairs() -> None:
@@ -702,33 +702,33 @@ def test_the_proof_reverts_what_is_not_faster_and_confirms_the_rest_on_fresh_pai
     while pairs := proof.pairs_needed():
         proof.add(drawn(random, [0.5, 0.0, 0.0], pairs, 0.02))
         seen += pairs
-    assert proof.good and list(proof.changed) == [True, False, False]
+    assert proof.is_proven and list(proof.changed) == [True, False, False]
     assert proof.confirmation == 2 and proof.level == judge.FAMILY / 4
     assert [cell for cell, _ in proof.reverted] == [1]
-    assert seen == judge.LOOKS[-1] + proof.launched
+    assert seen == judge.LOOKS[-1] + proof.pairs_launched
 
 
 def test_a_proof_of_one_confirmation_keeps_no_time_for_another() -> None:
     random = np.random.default_rng(2)
     proof = Proof([True, True, False], 0.05, confirmations=1)
     proof.add(drawn(random, [0.5, 0.0, 0.0], judge.LOOKS[0], 0.02))
-    assert proof.affordable(judge.LOOKS[0]) == judge.LOOKS[0] and proof.affordable(1) == 1
+    assert proof.affordable_pairs(judge.LOOKS[0]) == judge.LOOKS[0] and proof.affordable_pairs(1) == 1
 
 
 def test_a_proof_without_time_for_more_pairs_confirms_what_it_has_shown_again() -> None:
     random = np.random.default_rng(2)
     proof = Proof([True, True, False], 0.05)
     proof.add(drawn(random, [0.5, 0.0, 0.0], judge.LOOKS[0], 0.02))
-    assert proof.affordable(2 * judge.LOOKS[0]) == judge.LOOKS[0] and not proof.affordable(
+    assert proof.affordable_pairs(2 * judge.LOOKS[0]) == judge.LOOKS[0] and not proof.affordable_pairs(
         2 * judge.LOOKS[0] - 1
     )
     proof.end()
     assert [(cell, said.verdict) for cell, said in proof.reverted] == [(1, "no time")]
     assert list(proof.changed) == [True, False, False] and not proof.over
-    assert proof.confirmation == 2 and not proof.launched
+    assert proof.confirmation == 2 and not proof.pairs_launched
     while pairs := proof.pairs_needed():
         proof.add(drawn(random, [0.5, 0.0, 0.0], pairs, 0.02))
-    assert proof.good and proof.confirmation == 2
+    assert proof.is_proven and proof.confirmation == 2
 
 
 def test_pairs_in_another_state_of_the_machine_are_launched_again() -> None:
@@ -742,7 +742,7 @@ def test_pairs_in_another_state_of_the_machine_are_launched_again() -> None:
         )
         proof.add(gains, np.where(slow, 2.5e-6, 1e-6) * np.exp(random.normal(0, 0.03, (pairs, 2))))
         launched += pairs
-    assert proof.good and proof.judged[0].speedup == pytest.approx(1.5, rel=0.03)
+    assert proof.is_proven and proof.judged[0].speedup == pytest.approx(1.5, rel=0.03)
     assert launched > proof.judged[0].pairs
 
 
@@ -755,7 +755,7 @@ def test_what_launches_have_in_common_is_taken_off() -> None:
             level = random.normal(0, 0.24, (pairs, 1))
             control = level[:, 0] + random.normal(0, 0.01, pairs) if with_control else None
             proof.add(drawn(random, [0.07, 0.0], pairs, 0.04) + level, None, control)
-        good[with_control] += proof.good
+        good[with_control] += proof.is_proven
     assert good[True] == 10 and good[False] < 5
 
 
@@ -764,7 +764,7 @@ def test_a_cell_that_the_file_does_not_change_and_slows_down_makes_it_bad() -> N
     proof = Proof([True, False], 0.05)
     while pairs := proof.pairs_needed():
         proof.add(drawn(random, [0.5, -0.5], pairs, 0.02))
-    assert not proof.good and proof.judged[1].verdict == "slower"
+    assert not proof.is_proven and proof.judged[1].verdict == "slower"
 
 
 @pytest.mark.slow
@@ -776,7 +776,7 @@ def test_the_level_is_kept_where_nothing_is_faster() -> None:
         proof = Proof([True] * 10, 0.05)
         while pairs := proof.pairs_needed():
             proof.add(drawn(random, [0.0] * 10, pairs, 0.02))
-        good += proof.good
+        good += proof.is_proven
     assert good <= 20
 
 

@@ -50,12 +50,12 @@ def prove(
         assert watch
         both = Switch({**more.environment, **watch.environment}, (*more.arguments, *watch.arguments))
         printed = launch(both, cells)
-        return tuner.executed(folder / name), printed
+        return tuner.executed_algorithms(folder / name), printed
 
     try:
         without, _ = executed("without", measured, Switch({}))
         with_file, printed = executed("file", measured, switch)
-        if unread := tuner.unread(switch, printed):
+        if unread := tuner.unread_file(switch, printed):
             return ActingProof(
                 watched.evidence, reason=f"{tuner.mpi.version} does not report that it read {unread}"
             )
@@ -66,7 +66,9 @@ def prove(
             cells = [
                 cell for cell, used in choices.items() if (cell.collective, used) == (collective, algorithm)
             ]
-            found, _ = executed(f"forced-{number}", sorted(cells), tuner.forced(collective, algorithm))
+            found, _ = executed(
+                f"forced-{number}", sorted(cells), tuner.forcing_switch(collective, algorithm)
+            )
             forced[collective, algorithm] = found
     except ImbError as error:  # ranks that do not report, or a launch that fails
         return ActingProof(watched.evidence, reason=str(error))
@@ -111,7 +113,7 @@ class Watched:
     def __call__(self, ranks: int, words: str, *switches: Switch, code: int = 0) -> Executed:
         self.last = lab.run(self.mpi, ranks, f"{words} -npmin {ranks}", wrap=self.variables(switches))
         assert self.last.code == code, self.last.errors
-        return self.tuner.executed(self.folder / f"watch-{self.launches}")
+        return self.tuner.executed_algorithms(self.folder / f"watch-{self.launches}")
 
     def in_place(self, collective: str, length: int) -> set[str]:
         """What the last launch executed in place, which is no cell."""
@@ -162,17 +164,19 @@ def test_open_mpi_rules_act_in_their_cells_and_nowhere_else(key: str, tmp_path: 
     assert set(tuner.collectives()) == {cell.collective for cell in CHANGED}
     words = f"{EVERYTHING} {LENGTHS}"
     without = watched(4, words)
-    measured = [cell for cell in without if tuner.limits(cell) is None and cell.ranks == 4]
+    measured = [cell for cell in without if tuner.rule_problem(cell) is None and cell.ranks == 4]
     choices = {cell: chosen(tuner, cell.collective, name) for cell, name in CHANGED.items()}
     switch = tuner.write(choices, measured, tmp_path / "files", ["by a test"])
     with_file = watched(4, words, switch)
     forced = {}
     for cell, algorithm in choices.items():
-        executed = watched(4, f"{cell.collective} {LENGTHS}", tuner.forced(cell.collective, algorithm))
-        assert tuner.replaced(cell, algorithm, executed) is None
+        executed = watched(
+            4, f"{cell.collective} {LENGTHS}", tuner.forcing_switch(cell.collective, algorithm)
+        )
+        assert tuner.replacement(cell, algorithm, executed) is None
         forced[cell.collective, algorithm] = executed
     judged = proof(choices, [*without], without=without, with_file=with_file, forced=forced)
-    assert judged.proven, judged
+    assert judged.is_proven, judged
     assert not judged.alike
     assert {cell for cell in without if without[cell] != with_file[cell]} == set(choices)
     assert tuner.read(tmp_path / "files") == (choices, sorted({*measured, *choices}), switch)
@@ -260,7 +264,7 @@ def test_open_mpi_fails_at_the_call_for_an_unknown_number(key: str, tmp_path: Pa
         wrap=["env", *(f"{k}={v}" for k, v in switch.environment.items())],
     )
     assert done.code
-    assert tuner.complained(done.errors)
+    assert tuner.find_complaint(done.errors)
     with pytest.raises(ImbError, match="no algorithm 77"):
         (tmp_path / "openmpi-tuned.conf").write_text(
             "# measured Allreduce 4: 64\n" + (tmp_path / "rules").read_text()
@@ -297,7 +301,7 @@ def test_open_mpi_in_place_calls_take_the_rule_of_0_bytes(key: str, tmp_path: Pa
         seen.append(watched.in_place("Allgather", 1024))
     assert seen[0] == seen[1]
     assert seen[2] == {"allgather_intra_neighborexchange"} != seen[0]
-    assert tuner.limits(Cell("Allgather", 4, 0))
+    assert tuner.rule_problem(Cell("Allgather", 4, 0))
 
 
 @pytest.mark.parametrize("key", OPEN_MPIS)
@@ -307,7 +311,7 @@ def test_open_mpi_looks_scan_up_by_the_size_of_its_type(key: str, tmp_path: Path
     of_a_float_on_four_ranks = "1|14|1|0 3|0 0 0 0|16 2 0 0|17 0 0 0"
     executed = watched(4, f"Scan {LENGTHS}", rules(tmp_path / "rules", of_a_float_on_four_ranks))
     assert {named(executed, "Scan", 4, length) for length in (8, 16, 128)} == {"scan_intra_recursivedoubling"}
-    assert tuner.limits(Cell("Scan", 4, 16))
+    assert tuner.rule_problem(Cell("Scan", 4, 16))
 
 
 @pytest.mark.parametrize("key", OPEN_MPIS)
@@ -321,7 +325,7 @@ def test_open_mpi_rules_by_length_break_rooted_collectives(key: str, tmp_path: P
         done = ignored_arguments(mpi, tmp_path, what, variables)
         assert sorted(done.stdout.splitlines()) != ALL_RIGHT
         assert bool(done.returncode) == (what == "gather")
-        assert tuner.limits(Cell(what.capitalize(), 4, 1024))
+        assert tuner.rule_problem(Cell(what.capitalize(), 4, 1024))
         assert what.capitalize() not in tuner.collectives()
 
 
@@ -336,19 +340,21 @@ def test_open_mpi_algorithms_that_use_other_rules(key: str, tmp_path: Path) -> N
     for number in range(1, 8):  # an algorithm of each at once
         of_these = [(one, used) for one in names for used in tuner.algorithms(one) if used.number == number]
         serving = [
-            (one, used) for one, used in of_these if tuner.excluded(Cell(one, 4, 1 << 22), used) is None
+            (one, used)
+            for one, used in of_these
+            if tuner.exclusion_reason(Cell(one, 4, 1 << 22), used) is None
         ]
         words = f"{' '.join(one for one, _ in serving)} -iter 8 -msglog 6:6"
-        forced = [tuner.forced(*one) for one in serving]
+        forced = [tuner.forcing_switch(*one) for one in serving]
         executed, with_others = watched(4, words, *forced), watched(4, words, *forced, others)
         for collective, used in serving:
             cell = Cell(collective, 4, 64)
             is_other = executed[cell] != with_others[cell]
-            assert is_other == bool(tuner.interacts(collective, used)), (collective, used)
+            assert is_other == bool(tuner.related_collectives(collective, used)), (collective, used)
             seen |= {collective} if is_other else set()
     assert seen == set(names)
     # And a rule for one of these is seen in the other's cell, so that a proof fails.
-    nonoverlapping = tuner.forced("Allreduce", chosen(tuner, "Allreduce", "nonoverlapping"))
+    nonoverlapping = tuner.forcing_switch("Allreduce", chosen(tuner, "Allreduce", "nonoverlapping"))
     before = watched(4, f"Allreduce {LENGTHS}", nonoverlapping)
     after = watched(
         4,
@@ -369,8 +375,10 @@ def test_open_mpi_silent_replacements_are_seen(key: str, tmp_path: Path) -> None
         (4, "Allreduce", "ring", 4, "recursivedoubling"),
     ):
         algorithm = chosen(tuner, collective, name)
-        executed = watched(ranks, f"{collective} -iter 2 -msglog 2:6", tuner.forced(collective, algorithm))
-        said = tuner.replaced(Cell(collective, ranks, length), algorithm, executed)
+        executed = watched(
+            ranks, f"{collective} -iter 2 -msglog 2:6", tuner.forcing_switch(collective, algorithm)
+        )
+        said = tuner.replacement(Cell(collective, ranks, length), algorithm, executed)
         assert said
         assert said.endswith(seen)
 
@@ -423,7 +431,7 @@ def test_han_decides_all_but_the_changed_cells(two: Hosts, tmp_path: Path) -> No
             two.on("h1", line), env=two.environment(), capture_output=True, text=True, timeout=120
         )
         assert done.returncode == 0, done.stderr
-        return tuner.executed(folder)
+        return tuner.executed_algorithms(folder)
 
     words = f"Allreduce Bcast Allgather Reduce Alltoall Barrier {LENGTHS}"
     without = watched(words)
@@ -445,10 +453,10 @@ def test_han_decides_all_but_the_changed_cells(two: Hosts, tmp_path: Path) -> No
         of_these = [
             (cell.collective, used) for cell, used in choices.items() if cell.collective in collectives
         ]
-        together = [tuner.forced(*one) for one in of_these]
+        together = [tuner.forcing_switch(*one) for one in of_these]
         forced |= dict.fromkeys(of_these, watched(f"{' '.join(collectives)} {LENGTHS}", *together))
     judged = proof(choices, measured, without=without, with_file=with_file, forced=forced)
-    assert judged.proven, judged
+    assert judged.is_proven, judged
     # Without HAN's file the rules have no effect on what HAN serves: they reach its parts alone.
     tuned_alone = {name: value for name, value in switch.environment.items() if "coll_han" not in name}
     alone = watched(words, Switch(tuned_alone))
@@ -483,12 +491,12 @@ def test_mpich_trees_act_in_their_cells_and_nowhere_else(tmp_path: Path) -> None
     words = f"{MPICH_COLLECTIVES} {LENGTHS}"
     without = watched(4, words)
     assert watched(4, words) == without  # messages are the same in each launch
-    measured = [cell for cell in without if tuner.limits(cell) is None and cell.ranks == 4]
+    measured = [cell for cell in without if tuner.rule_problem(cell) is None and cell.ranks == 4]
     choices = {cell: chosen(tuner, cell.collective, name) for cell, name in MPICH_CHANGED.items()}
     switch = tuner.write(choices, measured, tmp_path / "files", ["by a test */ x"])
     with_file = watched(4, words, switch)
-    assert tuner.unread(switch, watched.last.text + watched.last.errors) is None
-    assert tuner.unread(Switch({GENERIC: "/other"}), watched.last.text + watched.last.errors) == "/other"
+    assert tuner.unread_file(switch, watched.last.text + watched.last.errors) is None
+    assert tuner.unread_file(Switch({GENERIC: "/other"}), watched.last.text + watched.last.errors) == "/other"
 
     def launch(both: Switch, cells: Sequence[Cell]) -> str:
         words = f"{' '.join(sorted({cell.collective for cell in cells}))} {LENGTHS} -npmin 4"
@@ -497,7 +505,7 @@ def test_mpich_trees_act_in_their_cells_and_nowhere_else(tmp_path: Path) -> None
         return done.text + done.errors
 
     judged = prove(tuner, choices, measured, switch, tmp_path / "proof", launch)
-    assert judged.proven, judged
+    assert judged.is_proven, judged
     assert "messages" in judged.evidence
     nothing = tuner.write({}, measured, tmp_path / "nothing", [])
     assert set(prove(tuner, choices, measured, nothing, tmp_path / "no-proof", launch).wrong) == set(choices)
@@ -528,9 +536,9 @@ def test_mpich_parameters_of_leaves_are_those_of_the_variables(tmp_path: Path) -
         length = 0 if collective == "Barrier" else 64
         cell = Cell(collective, 4, length)
         for algorithm in tuner.algorithms(collective):
-            if (collective, algorithm.name) in PARAMETERS and tuner.excluded(cell, algorithm) is None:
+            if (collective, algorithm.name) in PARAMETERS and tuner.exclusion_reason(cell, algorithm) is None:
                 words = f"{collective} -iter 8 -msglog 5:6"
-                forced = watched(4, words, tuner.forced(collective, algorithm))
+                forced = watched(4, words, tuner.forcing_switch(collective, algorithm))
                 switch = tuner.write({cell: algorithm}, [], tmp_path / "files", [])
                 assert watched(4, words, switch)[cell] == forced[cell], algorithm
 
@@ -547,7 +555,9 @@ def test_mpich_other_operations_keep_the_tree_of_the_library(tmp_path: Path) -> 
     text = (tmp_path / "mpich-algorithms.json").read_text()
     assert '"count<pow2"' in text
     assert '"is_commutative=no"' in text
-    assert tuner.excluded(Cell("Allreduce", 4, 8), chosen(tuner, "Allreduce", "reduce_scatter_allgather"))
+    assert tuner.exclusion_reason(
+        Cell("Allreduce", 4, 8), chosen(tuner, "Allreduce", "reduce_scatter_allgather")
+    )
     assert "smp" not in {one.name for one in tuner.algorithms("Allreduce")}  # wrong data by way of a tree
 
 

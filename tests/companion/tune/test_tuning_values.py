@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from imb.model.errors import ImbError
 from imb.mpi.installations import Installation
 from imb.tune.cells import DEFAULT, Algorithm, Cell
-from imb.tune.mpich import _changed, _decided, _text
+from imb.tune.mpich import _change, _decide, _text
 from imb.tune.openmpi import OpenMpiTuner
 from imb.tune.tuner import (
     ActingProof,
@@ -146,7 +146,10 @@ def test_chains_have_the_fan_out_that_was_measured(tmp_path: Path) -> None:
     variables = tuner.variables("Bcast", chain)
     assert chain.fanout == 4
     assert variables is None  # the text of ompi_info here lists no variable of fan-outs
-    assert tuner.forced("Bcast", chain).environment["OMPI_MCA_coll_tuned_bcast_algorithm_chain_fanout"] == "4"
+    assert (
+        tuner.forcing_switch("Bcast", chain).environment["OMPI_MCA_coll_tuned_bcast_algorithm_chain_fanout"]
+        == "4"
+    )
     tuner.write({Cell("Bcast", 4, 2**20): chain}, [], tmp_path, [])
     assert f"{2**20} 2 4 {chain.segment}\n" in (tmp_path / "openmpi-tuned.conf").read_text()
 
@@ -178,7 +181,7 @@ def test_on_several_hosts_han_gives_the_changed_cells_to_tuned(tmp_path: Path) -
         "coll_han_priority": "0",
     }
     assert tuner.variables("Alltoall", Algorithm("pairwise", 2)) == {"coll_tuned_alltoall_algorithm": "2"}
-    assert "Reduce" in tuner.interacts("Allreduce", DEFAULT)
+    assert "Reduce" in tuner.related_collectives("Allreduce", DEFAULT)
     tuner.hosts = 1
     again = tuner.write(choices, choices, tmp_path, [])  # on one host it is not there
     assert not (tmp_path / "openmpi-han.conf").exists()
@@ -201,7 +204,7 @@ def test_on_several_hosts_han_gives_the_changed_cells_to_tuned(tmp_path: Path) -
 )
 def test_cells_that_a_rule_cannot_express(tmp_path: Path, cell: Cell, reason: str) -> None:
     tuner = open_mpi(tmp_path / "mpi")
-    said = tuner.limits(cell)
+    said = tuner.rule_problem(cell)
     assert said
     assert reason in said
     with pytest.raises(ImbError, match=reason):
@@ -219,10 +222,11 @@ def test_barriers_of_no_bytes_have_a_rule(tmp_path: Path) -> None:
 
 def test_algorithms_that_are_known_not_to_serve(tmp_path: Path) -> None:
     tuner = open_mpi(tmp_path / "mpi")
-    assert tuner.excluded(Cell("Allgather", 4, 8), Algorithm("two_proc", 6)) == "for two ranks only"
-    assert tuner.excluded(Cell("Allgather", 2, 8), Algorithm("two_proc", 6)) is None
+    assert tuner.exclusion_reason(Cell("Allgather", 4, 8), Algorithm("two_proc", 6)) == "for two ranks only"
+    assert tuner.exclusion_reason(Cell("Allgather", 2, 8), Algorithm("two_proc", 6)) is None
     assert (
-        tuner.excluded(Cell("Bcast", 4, 8192), Algorithm("pipeline", 3, 8192)) == "the message is one segment"
+        tuner.exclusion_reason(Cell("Bcast", 4, 8192), Algorithm("pipeline", 3, 8192))
+        == "the message is one segment"
     )
 
 
@@ -308,15 +312,15 @@ TREE: dict[str, Any] = {
 
 def test_tree_changes_in_the_cell_and_nowhere_else() -> None:
     found = ranges({Cell("Allreduce", 4, 64): RING}, cells("Allreduce", 4, 32, 64, 128))
-    changed = _changed(
+    changed = _change(
         TREE, found, lambda collective, used: {f"algorithm=MPIR_{collective}_intra_{used.name}": {}}
     )
     for ranks in (2, 3, 4, 5, 8):
         for length in (1, 8, 9, 60, 63, 64, 65, 68, 1 << 20):
             cell = Cell("Allreduce", ranks, length)
             is_changed = (ranks, length) == (4, 64)
-            wanted = "algorithm=MPIR_Allreduce_intra_ring" if is_changed else _decided(TREE, cell)
-            assert _decided(changed, cell) == wanted, cell
+            wanted = "algorithm=MPIR_Allreduce_intra_ring" if is_changed else _decide(TREE, cell)
+            assert _decide(changed, cell) == wanted, cell
     below = json.dumps(changed)
     assert '"is_commutative=no": {"avg_msg_size<=8"' in below  # other operations find the tree of the library
     assert '"is_op_built_in=no": {"avg_msg_size<=8"' in below
@@ -345,14 +349,14 @@ def test_proof_compares_each_cell() -> None:
         arguments = {"without": own, "with_file": acts, "forced": forced, **changes}
         return proof(choices, [small, large, other], **arguments)  # type: ignore[arg-type]
 
-    assert judged().proven
+    assert judged().is_proven
     assert judged(with_file=own).wrong == {large: "doubling in place of ring"}  # a file that is ignored
     elsewhere = judged(with_file={**acts, small: frozenset({"ring"})})
     assert elsewhere.wrong == {small: "ring in place of doubling"}
     assert judged(with_file={large: acts[large], small: acts[small]}).missing == (other,)
     assert judged(forced={}).missing == (large,)
     replaced = judged(forced={("Allreduce", RING): own}, with_file=own)
-    assert replaced.proven
+    assert replaced.is_proven
     assert replaced.alike == (large,)
 
 

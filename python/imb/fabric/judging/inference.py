@@ -432,7 +432,7 @@ class _Size:
             return ""
         leaf = leaves_of(self.sweep.endpoints, self.topology)
         switch = int(leaf[component.endpoints[0]])
-        under, columns = leaf == switch, self.final.alone(at)
+        under, columns = leaf == switch, self.final.exclusive_pairs(at)
         below = columns[self._are_inside(columns, under)]
         if switch < 0 or np.count_nonzero(under) < 2 or len(below) == len(columns):
             return ""
@@ -444,7 +444,11 @@ class _Size:
         inside = median(values) + bounded_mean(values - median(values), self.final.spread)
         error = self.final.spread / np.sqrt(len(below))
         freedom = self.final.scores[2][int(self.all_passes.kinds[at])][1]
-        sure = -float(stdtrit(freedom, self.level / len(self.final.chosen))) * self.final.bounded[1] * error
+        sure = (
+            -float(stdtrit(freedom, self.level / len(self.final.chosen)))
+            * self.final.bounded_residuals[1]
+            * error
+        )
         if inside >= max(effect / 2 + error, sure):
             return ""
         return "route" if inside <= min(effect / 2 - error, effect - sure) else "?"
@@ -559,7 +563,7 @@ class _Size:
         """List links that all pairs of a distance cross: no other link can be compared with them."""
         confounded = [
             self.layout.components.each[at]
-            for at in np.flatnonzero(self.all_passes.confounded[0]).tolist()
+            for at in np.flatnonzero(self.all_passes.confounded_components[0]).tolist()
             if at < len(self.layout.components.each)
         ]
         links = [component for component in confounded if component.kind in ("link", "group")]

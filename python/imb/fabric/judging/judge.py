@@ -48,7 +48,7 @@ class RetestResult(NamedTuple):
 def screen(part: SweepPart, least: float) -> Fit:
     """Find slow components. Two slow hosts of a switch may look like a slow switch as long as they are
     unknown. So a link or switch is replaced by endpoints if these explain more."""
-    every = ~part.confounded[0]
+    every = ~part.confounded_components[0]
     fit = _grow_fit(part, [], every, least)
     ends = np.array([each.kind in ("core", "host") for each in part.each], dtype=bool)
     price = float(np.log(len(part.each) + 1) + 0.5 * np.log(len(part.value) + 1))
@@ -95,7 +95,7 @@ def _grow_fit(part: SweepPart, begin: list[int], allowed: Mask, least: float) ->
             slow = fit.effect(component) >= _NEAR * least and (
                 over[component] > 1 or is_significant(Fit(part, (*chosen, component)), component, least)
             )
-            if slow and (more := fit.explained(component)) > gain:
+            if slow and (more := fit.likelihood_gain(component)) > gain:
                 best, gain = component, more
         if best < 0:
             break
@@ -163,20 +163,22 @@ def similar_components(fit: Fit, component: int) -> list[int]:
     """Up to four other components that explain its pairs about as well, the best first: their pairs are
     nearly the same."""
     without = Fit(fit.part, tuple(other for other in fit.chosen if other != component), fit)
-    explained = without.explained(component)
+    explained = without.likelihood_gain(component)
     inside = np.zeros(len(fit.part.value))
     columns = fit.part.members(component)
     columns = columns[without.clean[columns]]
     inside[columns] = 1.0
     common = fit.part.member @ inside
     counts = fit.part.member @ without.clean.astype(np.float64)
-    close = np.flatnonzero((common >= 0.5 * np.maximum(len(columns), counts / 2)) & ~fit.part.confounded[0])
+    close = np.flatnonzero(
+        (common >= 0.5 * np.maximum(len(columns), counts / 2)) & ~fit.part.confounded_components[0]
+    )
     rivals = []
     for other in close.tolist():
         if (
             other != component
             and other not in fit.chosen
-            and (gain := without.explained(other)) > max(explained - 3.0, 0.0)
+            and (gain := without.likelihood_gain(other)) > max(explained - 3.0, 0.0)
         ):
             rivals.append((gain, other))
     return [other for _, other in sorted(rivals, reverse=True)][:4]
@@ -196,11 +198,11 @@ class PairScreen(NamedTuple):
 
 def slow_pairs(fit: Fit, least: float) -> PairScreen:
     """Pairs that are slow in both directions and cross no slow component."""
-    single = np.where(fit.clean, fit.part.single, np.nan)
+    single = np.where(fit.clean, fit.part.pair_residuals, np.nan)
     away = _mean_of_directions(single, fit)
     finite = np.isfinite(away)
     spread = robust_deviation(single[fit.clean]) if fit.clean.any() else 0.0
-    spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.directed else 1.0)
+    spread = max(spread, LEAST_SPREAD) / (2**0.5 if fit.part.is_directed else 1.0)
     slow = np.flatnonzero(finite & (np.nan_to_num(away) >= max(least, _SCREENED * spread)))
     far = slow[away[slow] > _FAR * spread]
     if len(far) > max(_MANY * finite.sum(), _FEWEST_MANY):
@@ -213,9 +215,9 @@ def asymmetric_pairs(fit: Fit, least: float) -> PairScreen:
     """How much longer each pair takes from its lower endpoint than back (a logarithm). A suspect is the index
     of a pair, or -1 - index if the way back takes longer."""
     pairs = len(fit.part.layout.a)
-    if not fit.part.directed:
+    if not fit.part.is_directed:
         return PairScreen(np.full(pairs, np.nan), [])
-    away = np.where(fit.clean, fit.part.single, np.nan)
+    away = np.where(fit.clean, fit.part.pair_residuals, np.nan)
     away = away[:pairs] - away[pairs:]
     measured = np.flatnonzero(np.isfinite(away))
     if len(measured) < _FEWEST_MANY:
@@ -284,7 +286,7 @@ def tail_probability(away: Values, pair: int, share: float) -> float:
 def _mean_of_directions(values: Values, fit: Fit) -> Values:
     """Mean over both directions; at most 0 for a pair that is slow in one direction only."""
     pairs = len(fit.part.layout.a)
-    if not fit.part.directed:
+    if not fit.part.is_directed:
         return values
     mean = (values[:pairs] + values[pairs:]) / 2
     return np.where(np.minimum(values[:pairs], values[pairs:]) >= mean / 3, mean, np.minimum(mean, 0.0))

@@ -46,7 +46,7 @@ class SweepLayout:
     logs: Values
 
     @property
-    def directed(self) -> bool:
+    def is_directed(self) -> bool:
         return self.sweep.benchmark not in BOTH_WAYS and bool((self.sweep.a > self.sweep.b).any())
 
     @cached_property
@@ -95,17 +95,17 @@ class SweepPart:
             logs -= _fast_of(passes, away)[passes]
         ways = np.bincount(2 * key + forward, minlength=2 * pairs).reshape(-1, 2)
         met = ways.sum(axis=1) > 0
-        self.directed = layout.directed and met.any() and bool(np.median(ways[met].min(axis=1)) >= 2)
+        self.is_directed = layout.is_directed and met.any() and bool(np.median(ways[met].min(axis=1)) >= 2)
         self._key, self._passes, self._logs = key, passes, logs
-        self._at = np.where(forward, key, key + pairs) if self.directed else key
-        table, self.count = table_by_index(self._at, 2 * pairs if self.directed else pairs, logs)
+        self._at = np.where(forward, key, key + pairs) if self.is_directed else key
+        table, self.count = table_by_index(self._at, 2 * pairs if self.is_directed else pairs, logs)
         self.noise = _noise(table)
         self.there = self.count > 0
         self.value = self._over_passes(table)
         self.each, self.member = (
-            layout.members if self.directed else (layout.components.each, layout.components.member)
+            layout.members if self.is_directed else (layout.components.each, layout.components.member)
         )
-        self.of = layout.of if self.directed else layout.of[:pairs]
+        self.of = layout.of if self.is_directed else layout.of[:pairs]
 
     @cached_property
     def error(self) -> float:
@@ -123,7 +123,7 @@ class SweepPart:
         return values
 
     @cached_property
-    def single(self) -> Values:
+    def pair_residuals(self) -> Values:
         """The values relative to other pairs of the same endpoints in each pass. If an endpoint is slow for
         some passes, its single pairs do not look slow."""
         layout, count = self.layout, len(self.layout.sweep.endpoints)
@@ -157,7 +157,7 @@ class SweepPart:
         }
 
     @cached_property
-    def confounded(self) -> tuple[Mask, Mask]:
+    def confounded_components(self) -> tuple[Mask, Mask]:
         """Two masks. Components that all pairs of a class and hardly any others cross: their effect cannot be
         separated from the class level. Classes of which another component crosses most pairs."""
         inside = np.zeros(len(self.each))
@@ -197,7 +197,7 @@ class Fit:
             return
         self.levels = np.array([self._level(index) for index in range(int(part.of.max(initial=-1)) + 1)])
         self.residual = part.value - self.levels[part.of]
-        residuals = [self.residual[self.alone(component)] for component in chosen]
+        residuals = [self.residual[self.exclusive_pairs(component)] for component in chosen]
         away = np.concatenate(
             [self.residual[self.clean], *(values - median(values) for values in residuals if len(values))]
         )
@@ -228,13 +228,13 @@ class Fit:
         met = np.bincount(ends, minlength=len(part.layout.sweep.endpoints))
         sums = np.bincount(ends, np.clip(every, -_BOUND * spread, _BOUND * spread), len(met))
         level = center + median(sums[met > 0] / met[met > 0])
-        if not part.confounded[1][index]:
+        if not part.confounded_components[1][index]:
             return level
         fast = float(np.percentile(values, _FAST))
         return min(level, fast + _FROM_FAST * (part.noise if np.isfinite(part.noise) else 0.0))
 
     @cached_property
-    def bounded(self) -> tuple[Values, float]:
+    def bounded_residuals(self) -> tuple[Values, float]:
         """Bounded residuals in standard deviations, minus the mean of their class; and their standard
         deviation."""
         bounded = np.where(self.part.there, np.clip(self.residual / self.spread, -_BOUND, _BOUND), 0.0)
@@ -252,7 +252,7 @@ class Fit:
         """Mean of each component on pairs that no slow component covers, in standard errors; the number of
         these pairs; and for each kind the factor by which its components vary more than that, with its
         degrees of freedom (Satterthwaite 1946)."""
-        bounded, deviation = self.bounded
+        bounded, deviation = self.bounded_residuals
         clean = self.clean.astype(np.float64)
         counts = self.part.member @ clean
         with np.errstate(all="ignore"):
@@ -274,7 +274,7 @@ class Fit:
             wider[kind] = factor, float(factor**4 / (1 / freedom + (factor**2 - 1) ** 2 / few))
         return scores, counts, wider
 
-    def alone(self, component: int) -> Indices:
+    def exclusive_pairs(self, component: int) -> Indices:
         """Pairs and directions that cross no other slow component, or all that cross this one if there are
         too few."""
         every = self.part.members(component)
@@ -285,38 +285,38 @@ class Fit:
     def effect(self, component: int) -> float:
         """The effect of a component, a logarithm: the mean of its bounded residuals, but at most the effect
         that its fast pairs show, because all pairs of a slow component are slow."""
-        residuals = self.residual[self.alone(component)]
+        residuals = self.residual[self.exclusive_pairs(component)]
         if not len(residuals):
             return 0.0
         return min(self.mean(component), float(np.percentile(residuals, _FAST)) + _FROM_FAST * self.spread)
 
     def mean(self, component: int) -> float:
         """The mean of its bounded residuals, also if some pairs of the component do not cross the slow part."""
-        residuals = self.residual[self.alone(component)]
+        residuals = self.residual[self.exclusive_pairs(component)]
         center = median(residuals) if len(residuals) else 0.0
         return center + bounded_mean(residuals - center, self.spread) if len(residuals) else 0.0
 
     def score(self, component: int) -> float:
         """The score (see `scores`) of a slow component from pairs that cross no other slow one, in units of
         the variation of its kind."""
-        bounded, deviation = self.bounded
-        columns = self.alone(component)
+        bounded, deviation = self.bounded_residuals
+        columns = self.exclusive_pairs(component)
         wider = self.scores[2][int(self.part.kinds[component])][0]
         return float(bounded[columns].sum() / np.sqrt(max(len(columns), 1)) / deviation / wider)
 
     def error(self, component: int, many: float | None = None) -> float:
-        """Standard error of an effect over `many` pairs (default: those of `alone`), including the error of
+        """Standard error of an effect over `many` pairs (default: those of `exclusive_pairs`), including the error of
         the level."""
-        many = len(self.alone(component)) if many is None else many
+        many = len(self.exclusive_pairs(component)) if many is None else many
         wider = self.scores[2][int(self.part.kinds[component])][0]
         variance = 1 / max(many, 1.0) + 1 / max(int(np.count_nonzero(self.clean)), 1)
-        return float(self.spread * self.bounded[1] * wider * variance**0.5)
+        return float(self.spread * self.bounded_residuals[1] * wider * variance**0.5)
 
     def ratio(self, component: int) -> float:
         """Effect in standard errors, unlike scores not bounded."""
         return self.effect(component) / self.error(component)
 
-    def explained(self, component: int) -> float:
+    def likelihood_gain(self, component: int) -> float:
         """Gain of log likelihood if the pairs of the component are slow by its effect."""
         columns = self.part.members(component)
         columns = columns[self.clean[columns]]

@@ -14,7 +14,7 @@ from imb.store.store import Archive
 _OLD = 3600  # seconds
 
 
-def remains(archive: Archive) -> list[Path]:
+def unfinished_runs(archive: Archive) -> list[Path]:
     """The folders of runs that are being written, or whose writer was killed."""
     return sorted(archive.tmp.iterdir()) if archive.tmp.is_dir() else []
 
@@ -22,7 +22,7 @@ def remains(archive: Archive) -> list[Path]:
 def sweep(archive: Archive) -> None:
     """Deletes folders that are older than an hour and whose writer ran on this host and has ended. Whether a writer on another host has ended
     is unknown here."""
-    for folder in remains(archive):
+    for folder in unfinished_runs(archive):
         host, _, pid = folder.name.rpartition("-")[0].rpartition("-")
         if host != socket.gethostname() or not pid.isdigit() or _is_running(int(pid)):
             continue

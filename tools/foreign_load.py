@@ -1,6 +1,6 @@
 """Warns before a launch on this host where other processes leave fewer CPUs than its ranks need.
 
-    busy.py RANKS
+    foreign_load.py RANKS
 
 Measured for a moment: a mean of the last minute would count the build that has just ended.
 """
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
-from imb.model import busy
+from imb.model import foreign_load
 from imb.mpi import load
 
 WINDOW = 0.3  # seconds; the kernel counts in steps of 10 ms
@@ -23,8 +23,8 @@ def main(ranks: int) -> None:
     before = load.moment()
     time.sleep(WINDOW)
     during = load.load_between(before, load.moment())
-    if during and busy.too_busy(during.other_cpus, os.cpu_count() or 1, ranks):
-        print(f"make: {busy.others_used(during.other_cpus)}", file=sys.stderr)
+    if during and foreign_load.too_busy(during.other_cpus, os.cpu_count() or 1, ranks):
+        print(f"make: {foreign_load.foreign_load_warning(during.other_cpus)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -27,16 +27,16 @@ def sync_path(path: Path) -> None:
 def sync_all(paths: Sequence[Path]) -> None:
     """Syncs only these paths, since a sync of whole file systems would delay all users of a shared machine."""
     if len(paths) < _SYNCS:
-        _each(paths)
+        _sync_each(paths)
         return
     # A task for each path would cost more CPU time than its sync.
     shares = [paths[first::_SYNCS] for first in range(_SYNCS)]
     with ThreadPoolExecutor(_SYNCS) as pool:
-        for _ in pool.map(_each, shares):
+        for _ in pool.map(_sync_each, shares):
             pass
 
 
-def _each(paths: Iterable[Path]) -> None:
+def _sync_each(paths: Iterable[Path]) -> None:
     for path in paths:
         sync_path(path)
 

@@ -11,6 +11,6 @@ def too_busy(others: float, cpus: int, ranks: int) -> bool:
     return others > max(BUSIER_CPUS, cpus - ranks)
 
 
-def others_used(cpus: float) -> str:
+def foreign_load_warning(cpus: float) -> str:
     """The warning, without the name of the program that prints it."""
     return f"warning: other processes used {cpus:.1f} CPUs; repeat on an idle machine"

@@ -33,7 +33,7 @@ class UnreadRow(NamedTuple):
     columns: tuple[str, ...]
     text: str
 
-    def moved(self, line: Callable[[int], int]) -> UnreadRow:
+    def move_lines(self, line: Callable[[int], int]) -> UnreadRow:
         """The row with line numbers converted by `line`."""
         return self._replace(line=line(self.line), heading=line(self.heading))
 

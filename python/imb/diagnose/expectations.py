@@ -56,7 +56,7 @@ def pair_rates(case: Case) -> Iterator[tuple[Curve, Values, Values]]:
     """Yield curves of two ranks that reach 64 KiB or more, with sizes and bytes per second in one direction,
     both of shape (n,)."""
     for curve in case.curves:
-        factor = _ONE_WAY.get(curve.key.benchmark.lower(), 1.0 if curve.transfer else 0.0)
+        factor = _ONE_WAY.get(curve.key.benchmark.lower(), 1.0 if curve.is_transfer else 0.0)
         lengths, medians, _ = curve.shape
         if (
             not factor
@@ -280,7 +280,7 @@ def slow_overlap(case: Case) -> Iterator[Finding]:
 
 
 def _is_pingpong(curve: Curve) -> bool:
-    return curve.transfer and curve.key.benchmark.lower() in ("pingpong", "osu_latency")
+    return curve.is_transfer and curve.key.benchmark.lower() in ("pingpong", "osu_latency")
 
 
 def _interpolation(curve: Curve) -> Callable[[float], float]:
