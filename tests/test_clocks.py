@@ -12,6 +12,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -187,9 +188,9 @@ def test_a_clock_that_is_set_is_found_at_the_next_synchronization(tmp_path):
 # --- Real ranks: the system's clock is the truth ---------------------------------------------------------------------
 
 
-def real_error(mpi: lab.Mpi, how: str, *times: str) -> str:
+def real_error(mpi: lab.Mpi, how: str, *times: str, wrap: Sequence[str] = ()) -> str:
     words = lab.command(mpi, 2, [])
-    words[-1] = str(clock_error(mpi))
+    words[-1:] = [*wrap, str(clock_error(mpi))]
     env = {**lab.environment(mpi), **FAKE}
     done = subprocess.run([*words, how, *times], env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -209,6 +210,24 @@ def test_errors_of_real_ranks_are_within_their_bounds(mpi, how):
     if how == "system":
         assert messages == 0
         assert seen[0].bound < 0.2
+
+
+@pytest.mark.parametrize("other", ["none", "boot", "time namespace"])
+def test_ranks_share_the_clock_of_one_boot_and_one_time_namespace(mpi, other, tmp_path):
+    """Otherwise they exchange messages, although their host is the same: the clocks of two time namespaces differ."""
+    if mpi not in lab.MAIN:
+        pytest.skip("two MPIs")
+    if not Path("/proc/self/ns/time").exists():
+        pytest.skip("a system without time namespaces")
+    boot, log = tmp_path / "boot", tmp_path / "log"
+    boot.write_text("01234567-89ab-cdef-0123-456789abcdef\n")
+    told = {"boot": f"OTHER_BOOT={boot}", "time namespace": "OTHER_TIME_SPACE=time:[1]"}.get(other, "NONE=1")
+    preload = f"LD_PRELOAD={library(mpi, 'other_clock.cpp')}"
+    wrap = ["env", preload, "FAIL_RANK=1", f"FAIL_LOG={log}", told]
+    seen, messages = lines_of(real_error(mpi, "system", "0", wrap=wrap))
+    assert (messages > 0) == (other != "none")
+    assert seen[0].excess <= 0
+    assert log.exists() == (other != "none")
 
 
 # --- Rows: exact times of known algorithms ---------------------------------------------------------------------------
@@ -540,3 +559,41 @@ def test_an_injected_delay_is_the_skew_of_exits(mpi):
     if row["valid_percent"] > 50:
         assert us(row["exit_skew_seconds"]) == pytest.approx(20, abs=2)
         assert row["last_out_rank"] == 1
+
+
+def test_a_clock_that_is_set_on_one_of_real_ranks_fails_its_row_and_no_other(mpi, tmp_path):
+    """By a millisecond in the third of four rows of 90 repetitions, too few to give a row up: its bounds contradict each other."""
+    if mpi not in lab.MAIN:
+        pytest.skip("two MPIs")
+    preload = f"LD_PRELOAD={library(mpi, 'fake_wtime.cpp')}"
+    wrap = ["env", preload, "FAKE_SET=1,260,1e-3"]
+    words = [
+        "-msgsize",
+        "8,64,512,4096",
+        "-iter",
+        "90",
+        "-iter_policy",
+        "off",
+        "-sync_start",
+        "clock",
+        "Bcast",
+    ]
+    records = tmp_path / "records.jsonl"
+    done = subprocess.run(
+        lab.command(mpi, 2, [*words, "-json", str(records)], wrap),
+        env=lab.environment(mpi),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 3, done.stderr
+    written = [json.loads(line) for line in records.read_text().splitlines()]
+    assert [(one["bytes"], one.get("cause")) for one in written if "bytes" in one] == [
+        (8, None),
+        (64, None),
+        (512, "clock_set"),
+        (4096, None),
+    ]
+    assert written[-1]["record"] == "end" and written[-1]["state"] == "complete"
+    assert "512 clock-set.; the clock of a rank was set" in done.stdout
+    assert "1 row failed: Bcast, 2 processes, 512 B: clock set: " in done.stderr
