@@ -121,6 +121,25 @@ def test_a_report_of_two_sides_says_it_all(imb: Imb, two: tuple[Side, Side], tmp
     assert line["text"][0].startswith(f"{expected:.3g} \u00b5s")
 
 
+def test_rows_in_which_nothing_was_timed_are_in_no_band_of_a_page(imb: Imb, tmp_path: Path) -> None:
+    """The row of 4 bytes is below 50 ns and twice as long in every other launch; the one of 8 bytes is always the same."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for number in range(6):
+        rows = [
+            row("Allreduce", 8, 4, (1 + number % 2) * 10e-9, "collective"),
+            row("Allreduce", 8, 8, 3e-6, "collective"),
+        ]
+        save(folder / f"{number}.jsonl", launch(rows, date=f"2026-01-0{number + 1}T00:00:00Z"))
+    assert imb("report", folder, "-o", tmp_path / "page.html").code == 0
+    page = Page((tmp_path / "page.html").read_text())
+    caption = "Spread of launches, by benchmark and message size: 90th over 10th percentile of time"
+    (spread,) = page.table(caption)
+    assert (spread["1-32 bytes"].strip(), spread["other sizes"].strip()) == ("1.00x", "2.00x")
+    drawn = {line["name"]: line["y"] for line in page.charts(-1)[0]["data"]}
+    assert set(drawn["1-32 bytes"]) == {1.0} and len(set(drawn["other sizes"])) == 2
+
+
 def test_a_single_launch_has_a_page_too(imb: Imb, tmp_path: Path) -> None:
     rows = [*curve(message), row("Barrier", 8, None, 3e-6, "synchronisation")]
     said = imb("report", save(tmp_path / "one.jsonl", launch(rows)), "-o", tmp_path / "one.html")

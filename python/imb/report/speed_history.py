@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from imb.compare.bands import NO_LENGTH, Band, band_of
+from imb.compare.log_speeds import keys_without_band
 from imb.history.sessions import History, HistorySettings, history
 from imb.history.steps import FEWEST
 from imb.model.errors import ImbError
@@ -31,7 +32,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
     for key in dict.fromkeys(key for side in ordered for key in side.all_keys()):
         if key.arrival_width_seconds is not None:
             continue  # the width differs in every launch
-        band = band_of(key.bytes) or NO_LENGTH
+        band = _band_of(key, ordered)
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
     if not groups:
         return None
@@ -90,6 +91,13 @@ def _levels(logs: Values) -> Values:
     (rows, launches)."""
     against = logs - nanmedian(logs, axis=1)[:, None]
     return np.exp(group_means(against.T, np.ones((len(logs), 1))))[:, 0]
+
+
+def _band_of(key: Key, sides: Sequence[Side]) -> Band:
+    """The band in which imb watch has the row, or NO_LENGTH."""
+    seconds = nanmedian(positive_values(np.concatenate([side.values(key) for side in sides])))
+    timed = not keys_without_band([key], np.array([seconds]), "time")
+    return (band_of(key.bytes) if timed else None) or NO_LENGTH
 
 
 def _history(side: Side, level: float) -> History | None:

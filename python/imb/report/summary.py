@@ -12,6 +12,7 @@ import numpy as np
 from imb.compare.bands import NO_LENGTH, band_of
 from imb.compare.comparison import BANDS, Band, Comparison, Effect, RowEffect
 from imb.compare.condition_diff import Difference, sort_key, values_of, varies_per_launch
+from imb.compare.log_speeds import keys_without_band
 from imb.model.conditions import BY_ID, condition
 from imb.model.observations import Key, Side
 from imb.model.units import change_digits, count_of, decimal, list_first, percent_text, size, unit_of
@@ -141,8 +142,9 @@ def repeatability(side: Side) -> dict[str, Any]:
         values = side.values(key)
         values = values[values > 0]
         if len(values) >= 3:
-            low, _, high = percentiles(values)
-            band = band_of(key.bytes) or NO_LENGTH
+            low, middle, high = percentiles(values)
+            timed = not keys_without_band([key], np.array([middle]), "time")
+            band = (band_of(key.bytes) if timed else None) or NO_LENGTH
             curves.setdefault(key.curve(), {}).setdefault(band, []).append(float(high / low))
     bands = [band for band in (*BANDS, NO_LENGTH) if any(band in by_band for by_band in curves.values())]
 
