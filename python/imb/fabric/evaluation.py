@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from imb.model.errors import ImbError
-from imb.model.network import Network
 from imb.model.notes import note_unread
 from imb.model.text import one_line
 from imb.model.units import count_of, list_first, percent_text, rounded_size, size
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from imb.fabric.judging.verdict import State, Verdict
     from imb.fabric.pair_records import PairLaunch
     from imb.fabric.text import SweepReport
+    from imb.fabric.topology_text import Network
 
 MOST_PASSES = 100  # most passes that an advice names
 _LISTED = 4  # most names in a line

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from imb.model.errors import ImbError
 from imb.model.hostlist import expand_hosts
-from imb.model.network import Network
 from imb.model.text import one_line
 
 LARGEST = 64 << 20  # bytes; 10,000 hosts need 2 MB
@@ -18,6 +18,15 @@ _IB_NODE = re.compile(r'(Switch|Ca|Rt)\s+\d+\s+"([^"]*)"\s*#\s*"([^"]*)"')
 _IB_PORT = re.compile(r'\[(\d+)\](?:\([^)]*\))?\s+"([^"]*)"\[(\d+)\]')
 _SLURM = re.compile(r"\s*(?:SwitchName|BlockName)\s*=", re.IGNORECASE)
 _ASSIGNED = re.compile(r"(\w+)\s*=\s*(\S+)", re.ASCII)
+
+
+class Network(NamedTuple):
+    """A network of named switches and hosts. `attached`: host -> its switch; `links`: pairs of switches, with one element for each of several
+    parallel links; `rails`: host with ports at further switches -> number of its ports."""
+
+    attached: dict[str, str]
+    links: list[tuple[str, str]]
+    rails: dict[str, int]
 
 
 def parse_topology(text: bytes, name: str) -> Network:

@@ -1,7 +1,7 @@
 // The matrix of pairs: the page has every pair, the chart at most one cell per pixel. A browser that shrinks an image leaves
 // out whole rows and columns; here the slowest endpoint of those that share a row of pixels stands for them.
 "use strict";
-const pairMatrix = (() => {
+window.ownChart = (() => {
   const NO_ANSWER = 99;  // weight of an endpoint that does not answer: its line stays empty
   const unpacked = new WeakMap();
 
@@ -83,5 +83,36 @@ const pairMatrix = (() => {
     return `${names[from]} – ${names[to]}: ${figures}${many > 1 ? `; 1 of ${many} pairs here, zoom in for the others` : ""}`;
   }
 
-  return { view, text };
+  // What fits into the pixels of a chart, again after each zoom and each change of its size.
+  const cells = new WeakMap();
+  function prepare(chart, figure, { labels }, [trace], { xaxis, yaxis }) {
+    const pixels = chart.querySelector(".nsewdrag")?.getBoundingClientRect().width || chart.clientWidth / 2;
+    const shown = view(figure, labels, xaxis.range, yaxis.range, pixels);
+    cells.set(chart, { shown, key: [xaxis.range, yaxis.range, Math.floor(pixels)].join() });
+    Object.assign(trace, shown.trace);
+    Object.assign(xaxis, shown.x);
+    Object.assign(yaxis, shown.y);
+  }
+
+  function adapt(chart, figure, columns) {
+    const { key } = cells.get(chart), { xaxis, yaxis } = chart.layout, trace = {}, axes = { xaxis: { range: xaxis.range }, yaxis: { range: yaxis.range } };
+    prepare(chart, figure, columns, [trace], axes);
+    if (cells.get(chart).key === key) return;
+    const { z, ...places } = trace, { x, y } = cells.get(chart).shown;
+    Plotly.update(chart, { z: [z], ...places }, {
+      "xaxis.tickvals": x.tickvals, "xaxis.ticktext": x.ticktext, "yaxis.tickvals": y.tickvals, "yaxis.ticktext": y.ticktext,
+    }, [0]);
+  }
+
+  // The pair under the pointer with its figures.
+  function listen(chart, figureNow, columns) {
+    const key = chart.parentElement.querySelector(".key"), usual = key.textContent;
+    chart.on("plotly_hover", ({ points: [{ pointNumber }] }) => {
+      key.textContent = text(figureNow(), columns.names, cells.get(chart).shown, pointNumber) ?? usual;
+    });
+    chart.on("plotly_unhover", () => { key.textContent = usual; });
+    chart.on("plotly_relayout", () => adapt(chart, figureNow(), columns));
+  }
+
+  return { prepare, adapt, listen };
 })();

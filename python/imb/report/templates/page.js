@@ -6,6 +6,8 @@
   const root = document.documentElement, button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  // A page whose charts are of another kind defines this object: called before and after each drawing, and once for the events of a chart.
+  const { ownChart } = window;
   let printed = false;
 
   const sectionOf = (chart) => chart.closest("[data-section]");
@@ -31,47 +33,15 @@
     for (const trace of data) {
       for (const [name, column] of Object.entries(trace.columns ?? {})) trace[name] = page.columns[column];
     }
-    const isMatrix = figureOf(chart).pairs !== undefined;
-    if (isMatrix) fill(chart, data[0], layout);
+    ownChart?.prepare(chart, figureOf(chart), page.columns, data, layout);
     Plotly.react(chart, data, { ...layout, template: template(chart) }, page.config);
     label(chart);
-    if (isMatrix) refill(chart);
+    ownChart?.adapt(chart, figureOf(chart), page.columns);
     if (chart.dataset.drawn) return;
     chart.dataset.drawn = "1";
-    if (isMatrix) return readCells(chart);
+    if (ownChart) return ownChart.listen(chart, () => figureOf(chart), page.columns);
     chart.on("plotly_hover", (event) => mark(sectionOf(chart), event.points[0].pointIndex, chart));
     chart.on("plotly_unhover", () => mark(sectionOf(chart), null, chart));
-  }
-
-  // Of a matrix: what fits into its pixels, again after each zoom and each change of its size.
-  const cells = new WeakMap();
-  function fill(chart, trace, { xaxis, yaxis }) {
-    const pixels = chart.querySelector(".nsewdrag")?.getBoundingClientRect().width || chart.clientWidth / 2;
-    const shown = pairMatrix.view(figureOf(chart), page.columns.labels, xaxis.range, yaxis.range, pixels);
-    cells.set(chart, { shown, key: [xaxis.range, yaxis.range, Math.floor(pixels)].join() });
-    Object.assign(trace, shown.trace);
-    Object.assign(xaxis, shown.x);
-    Object.assign(yaxis, shown.y);
-  }
-
-  function refill(chart) {
-    const { key } = cells.get(chart), { xaxis, yaxis } = chart.layout, trace = {}, axes = { xaxis: { range: xaxis.range }, yaxis: { range: yaxis.range } };
-    fill(chart, trace, axes);
-    if (cells.get(chart).key === key) return;
-    const { z, ...places } = trace, { x, y } = cells.get(chart).shown;
-    Plotly.update(chart, { z: [z], ...places }, {
-      "xaxis.tickvals": x.tickvals, "xaxis.ticktext": x.ticktext, "yaxis.tickvals": y.tickvals, "yaxis.ticktext": y.ticktext,
-    }, [0]);
-  }
-
-  // The pair under the pointer with its figures.
-  function readCells(chart) {
-    const key = chart.parentElement.querySelector(".key"), usual = key.textContent;
-    chart.on("plotly_hover", ({ points: [{ pointNumber }] }) => {
-      key.textContent = pairMatrix.text(figureOf(chart), page.columns.names, cells.get(chart).shown, pointNumber) ?? usual;
-    });
-    chart.on("plotly_unhover", () => { key.textContent = usual; });
-    chart.on("plotly_relayout", () => refill(chart));
   }
 
   const inView = new Set();
