@@ -121,7 +121,7 @@ struct Bcast_of_two : PatternBase {
     call::bcast(it.receive, c.count, c.type, it.root, c.comm);
     call::bcast(it.receive + c.message_stride, c.count, c.type, it.root, c.comm);
   }
-  static Expected expects(const GroupRank& e) { return {{e.root, 0, 0, 2 * e.elements}}; }
+  static ExpectedContents expects(const GroupRank& e) { return {{e.root, 0, 0, 2 * e.elements}}; }
 };
 }  // namespace openimb
 """
@@ -564,7 +564,7 @@ def test_the_struct_is_short():
 
 SPEC = "static constexpr Spec spec{};"
 STEP = "template <class C> static void step(const C&, const Iteration&) {}"
-EXPECTS = "static Expected expects(const GroupRank&) { return {}; }"
+EXPECTS = "static ExpectedContents expects(const GroupRank&) { return {}; }"
 CLOSE = "template <class C> static void close(const C&) {}"
 OTHER_CLOSE = "template <class C> static void close(const C&, int) {}"
 
@@ -578,7 +578,7 @@ WRONG = {
     "misspelled_expects": ("expects", f"{SPEC} {STEP} {EXPECTS.replace('expects', 'expect')}"),
     "other_arguments_of_expects": (
         "expects",
-        f"{SPEC} {STEP} static Expected expects(int) {{ return {{}}; }}",
+        f"{SPEC} {STEP} static ExpectedContents expects(int) {{ return {{}}; }}",
     ),
     "other_arguments": ("close", OTHER_CLOSE),
     "another_type": ("updates", "static int updates(const GroupRank&) { return 1; }"),

@@ -31,7 +31,7 @@ def test_a_least_number_of_processes_above_all_of_them_is_a_warning(mpi, tmp_pat
     done = lab.run(mpi, 2, "-npmin 9 -iter 1 Barrier", records=tmp_path)
     assert done.code == 0 and [row["processes"] for row in done.rows] == [2]
     assert done.own_errors == [
-        "IMB-MPI1: warning: -npmin 9: above the number of processes launched; -npmin 2 is used"
+        "IMB-MPI1: warning: -npmin 9: above the number of ranks launched; -npmin 2 is used"
     ]
     assert lab.run(mpi, 2, "-npmin 2 -iter 1 Barrier").own_errors == []
 

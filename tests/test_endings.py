@@ -96,7 +96,7 @@ def test_rows_beyond_a_limit_are_results_and_one_line_at_the_end(mpi):
     assert line == (
         "IMB-MPI1: 2 rows beyond a limit, the first: Sendrecv, 2 processes, 4096 B: out of memory: "
         "above the limit set by -mem (0.001 GB needed); give more memory with -mem, "
-        "or run shorter messages (-msglog) or fewer processes"
+        "or run smaller messages (-msglog) or fewer ranks"
     )
     assert lab.run(mpi, 2, "-npmin 2 -iter 1 Barrier").own_errors == []
 
@@ -105,8 +105,8 @@ def test_a_benchmark_that_cannot_run_is_one_line_at_the_end(mpi):
     done = lab.run(mpi, 1, "-iter 1 -msgsize 8 PingPong")
     assert done.code == 3
     assert done.own_errors == [
-        "IMB-MPI1: 1 row failed: PingPong, 1 process: invalid processes: needs at least 2 processes; "
-        "launch more processes"
+        "IMB-MPI1: 1 row failed: PingPong, 1 process: invalid processes: needs at least 2 ranks; "
+        "launch more ranks"
     ]
 
 

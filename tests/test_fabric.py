@@ -225,7 +225,7 @@ def test_what_is_one_endpoint_or_several_is_refused(mpi, what):
     refused = lab.run(mpi, 2, f"{ONE} -endpoint {what}", component="FABRIC", wrap=["taskset", "-c", "0"])
     assert refused.code == 2, refused.text
     assert refused.own_errors == [
-        f"IMB-FABRIC: -endpoint {what}: 2 ranks are 1 endpoint; needs at least 2: launch more processes or on more hosts"
+        f"IMB-FABRIC: -endpoint {what}: 2 ranks make only 1 endpoint of at least 2; launch more ranks, or on more hosts"
     ]
     if what != "core" or cores < 2:
         return
@@ -301,7 +301,7 @@ def test_one_rank_is_no_pair(mpi):
     assert (refused.code, refused.own_errors) == (
         2,
         [
-            "IMB-FABRIC: -endpoint rank: 1 rank is 1 endpoint; needs at least 2: launch more processes or on more hosts"
+            "IMB-FABRIC: -endpoint rank: 1 rank makes only 1 endpoint of at least 2; launch more ranks, or on more hosts"
         ],
     )
 

@@ -228,7 +228,7 @@ def test_lengths_add_up_and_pauses_are_taken(mpi, tmp_path):
         ("-halo 2,edges", '"edges" is neither faces nor corners'),
         ("-halo 2,faces,corners", "has too many parts"),
         ("-pairs 0", '"0" is below the minimum, 1'),
-        ("-pairs 2", "-pairs 2: 2 processes make 1 pair"),
+        ("-pairs 2", "-pairs 2: 2 ranks make 1 pair"),
         ("-pause -1", '"-1" is below the minimum, 0'),
         ("-pause 5 -passes 2", "-pause and -passes cannot be combined"),
         ("-msgsz 4 -msgsize 8", "-msgsize and -msgsz cannot be combined"),

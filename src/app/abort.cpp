@@ -95,11 +95,11 @@ const char* reason_with_activity(const char* reason) {
 void print_reason(const char* reason, const char* outcome = "; the run is aborted") {
   static std::array<char, 512> line;
   const int rank = rank_of_process.load();
-  constexpr int longest_reason = 400;
+  constexpr int max_reason = 400;
   const int length = rank >= 0 ? std::snprintf(line.data(), line.size(), "%s: rank %d: %.*s%s", program_name,
-                                               rank, longest_reason, reason, outcome)
+                                               rank, max_reason, reason, outcome)
                                : std::snprintf(line.data(), line.size(), "%s: %.*s%s", program_name,
-                                               longest_reason, reason, outcome);
+                                               max_reason, reason, outcome);
   const std::size_t end =
       std::min<std::size_t>(static_cast<std::size_t>(std::max(0, length)), line.size() - 2);
   std::replace_if(

@@ -230,7 +230,7 @@ std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
 }
 
 // Describes the first host with more ranks than CPUs on which they may run; empty if there is none.
-std::string crowded_host(const std::vector<RankPlace>& places) {
+std::string find_oversubscribed_host(const std::vector<RankPlace>& places) {
   std::map<std::string, std::pair<int, std::set<int>>> hosts;
   for (const RankPlace& place : places) {
     auto& [ranks, cpus] = hosts[place.host];
@@ -260,7 +260,7 @@ RunFacts gather_facts(const Component& component, ProcessGroup& world, const Env
   if (starts_processes) facts.startup = gather_startup(world, environment.init());
   if (world.rank() != 0) return facts;
   facts.ranks = places_in(places);
-  if (starts_processes) facts.crowded = crowded_host(facts.ranks);
+  if (starts_processes) facts.oversubscribed_host = find_oversubscribed_host(facts.ranks);
   facts.endpoints = launch.endpoints;
   const system::Machine machine = system::machine();
   const std::time_t now = std::time(nullptr);

@@ -46,7 +46,7 @@
 #include "system/sleep.h"
 #include "system/storage.h"
 #include "system/threads.h"
-#include "system/watch.h"
+#include "system/watchdog.h"
 
 namespace openimb {
 
@@ -78,7 +78,7 @@ bool needs_fixed_load(std::span<const Spec> catalog, const Options& options) {
 double calibrated_flops(ProcessGroup& world, CalibratedLoad<CpuLoad>& load, double seconds) {
   world.barrier();
   load.calibrate(seconds);
-  return -world.largest(-load.computation().flops_per_second());
+  return -world.allreduce_max(-load.computation().flops_per_second());
 }
 
 // Returns the records that handlers of signals and exceptions write if the session cannot end in order.
@@ -114,35 +114,35 @@ bool is_rank(const char* which) {
 /// TimeoutProcessGroup detects ranks that do not respond. Rank 0 aborts after ten times -pair_timeout, and
 /// rank 1 after fifteen times, in case rank 0 does not respond. Watches nothing in other components, with
 /// -pair_timeout 0 and on simulated ranks.
-class StartWatch {
+class StartWatchdog {
  public:
-  StartWatch(const Component& component, std::span<const std::string> arguments) {
+  StartWatchdog(const Component& component, std::span<const std::string> arguments) {
 #ifndef OPENIMB_SMPI
     if (!component.list.facts.defaults.fabric) return;
     const bool first = is_rank("0");
     const double seconds = requested_pair_timeout(arguments) * start_timeout_factor * (first ? 1 : 1.5);
     if (seconds <= 0 || (!first && !is_rank("1"))) return;
-    watch_.emplace(seconds, [seconds] {
+    watchdog_.emplace(seconds, [seconds] {
       std::array<char, 120> text;
       std::snprintf(text.data(), text.size(),
                     "a rank does not answer: the start has taken %.3g s (-pair_timeout)", seconds);
       abort_run(text.data());
     });
-    watch_->set(true);
+    watchdog_->set(true);
 #else
     static_cast<void>(component);
     static_cast<void>(arguments);
 #endif
   }
-  void stop() { watch_.reset(); }
+  void stop() { watchdog_.reset(); }
 
  private:
-  std::optional<system::Watch> watch_;
+  std::optional<system::Watchdog> watchdog_;
 };
 
-// The threads of StartWatch and of system::Watch never call MPI, but MPI_THREAD_SINGLE allows no second
+// The threads of StartWatchdog and of system::Watchdog never call MPI, but MPI_THREAD_SINGLE allows no second
 // thread at all.
-ThreadLevel watch_thread_level(const Component& component, std::span<const std::string> arguments) {
+ThreadLevel watchdog_thread_level(const Component& component, std::span<const std::string> arguments) {
   const bool watches = component.list.facts.defaults.fabric && requested_pair_timeout(arguments) > 0;
   return watches ? ThreadLevel::funneled : ThreadLevel::single;
 }
@@ -158,14 +158,14 @@ class Run final : public HostServices {
         gpu_(gpu),
         variables_(std::move(variables)),
         // Opens files last: opening empties them, and all that comes before may still throw a UsageError.
-        off_cache_(known_off_cache(world, launch.options, gpu.cache_bytes())),
+        off_cache_(resolve_off_cache(world, launch.options, gpu.cache_bytes())),
         interleave_(connect_interleave(world, launch.options)),
         team_(make_team(world, launch.options, gpu.device.get())),
         scratch_(component, world, launch.options, guardian),
         files_(world, launch.options),
         loads_(launch.options.memory.load == LoadPlace::device ? gpu.device.get() : nullptr) {}
 
-  int run(const Environment& environment, StartWatch& start) {
+  int run(const Environment& environment, StartWatchdog& start) {
     // Simulated ranks share one process, so its counters belong to no rank.
 #ifndef OPENIMB_SMPI
     const Communicator host_comm = world_.communicator().split_by_host();
@@ -194,7 +194,7 @@ class Run final : public HostServices {
     end(ending);
     if (!ending.all_respond) leave_without_others(exit_incomplete);
     try {
-      return static_cast<int>(all_ranks->largest(exit_status(ending, options.strict, reporters_.ok())));
+      return static_cast<int>(all_ranks->allreduce_max(exit_status(ending, options.strict, reporters_.ok())));
     } catch (const UnresponsiveRanks&) {
       abort_run("a rank does not answer (-pair_timeout)");
     }
@@ -207,9 +207,10 @@ class Run final : public HostServices {
     const Options& options = launch_.options;
     if (options.fabric && options.fabric->timeout_seconds > 0) {
       const double seconds = options.fabric->timeout_seconds + 2 * options.settings.seconds_per_sample;
-      watch_.emplace(seconds, [this, seconds, rank = world_.rank()] { report_unresponsive(seconds, rank); });
+      watchdog_.emplace(seconds,
+                        [this, seconds, rank = world_.rank()] { report_unresponsive(seconds, rank); });
       auto all_ranks = std::make_unique<TimeoutProcessGroup>(world_.communicator(), seconds,
-                                                             [this](bool alone) { watch_->set(alone); });
+                                                             [this](bool alone) { watchdog_->set(alone); });
       timeout_group_ = all_ranks.get();
       if (world_.rank() == 0) {
         system::block_signals_during([this] { writer_ = std::make_unique<ThreadTeam>(2); });
@@ -222,8 +223,8 @@ class Run final : public HostServices {
     return std::make_unique<MpiProcessGroup>(world_.communicator(), barrier_of(launch_.options));
   }
 
-  // Runs on the watch thread while the main thread is in a call that does not return. Must not call MPI. Rank
-  // 0 reports the remaining rows and aborts the run; other ranks print a line.
+  // Runs on the watchdog thread while the main thread is in a call that does not return. Must not call MPI.
+  // Rank 0 reports the remaining rows and aborts the run; other ranks print a line.
   void report_unresponsive(double seconds, int rank) {
     std::array<char, 80> text;
     std::snprintf(text.data(), text.size(), "no answer for %.3g s (-pair_timeout)", seconds);
@@ -325,7 +326,7 @@ class Run final : public HostServices {
   double clock_resolution() override { return WallClock::resolution(); }
   void activity(const Activity& what) override { note_activity(what); }
   void set_abort_report(std::function<void()> report) override {
-    if (watch_) watch_->change([&] { report_rest_ = std::move(report); });
+    if (watchdog_) watchdog_->change([&] { report_rest_ = std::move(report); });
   }
   // Overwrites one line of the terminal; prints nothing if stderr is not a terminal.
   void pass_progress(const PassProgress& progress) override {
@@ -352,8 +353,8 @@ class Run final : public HostServices {
   const std::optional<OffCache> off_cache_;
   const std::unique_ptr<system::Interleave> interleave_;
   const std::unique_ptr<ThreadTeam> team_;
-  std::optional<system::Watch> watch_;
-  std::function<void()> report_rest_;  ///< called by the watch thread
+  std::optional<system::Watchdog> watchdog_;
+  std::function<void()> report_rest_;  ///< called by the watchdog thread
   TimeoutProcessGroup* timeout_group_ =
       nullptr;  ///< the session's group of all ranks if calls have a time-out, else null
   std::unique_ptr<ThreadTeam> writer_;  ///< at rank 0 if calls have a time-out
@@ -366,10 +367,10 @@ class Run final : public HostServices {
 
 // Parses the command line and completes the options by what depends on the machine: threads, endpoints, GPUs,
 // variants. Only functions called here change Options.
-Launch resolved_launch(const Component& component, MpiProcessGroup& world, const Environment& environment,
-                       int argc, char** argv, Gpu& gpu, std::unique_ptr<ControlVariables>& variables) {
+Launch resolve_launch(const Component& component, MpiProcessGroup& world, const Environment& environment,
+                      int argc, char** argv, Gpu& gpu, std::unique_ptr<ControlVariables>& variables) {
   Launch launch = parse_on_all_ranks(component, world, argc, argv);
-  launch.granted = granted_to_all(world, environment.thread_level());
+  launch.granted = lowest_granted_level(world, environment.thread_level());
   resolve_threads(component, world, launch.granted, launch.options);
   if (launch.options.action != Options::Action::run) return launch;
   require_timeout_calls(launch.options);
@@ -389,7 +390,7 @@ int print(const std::string& program, const std::string& text) {
 
 int run(const Component& component, int argc, char** argv) {
   if (argc < 1) return exit_usage;
-  system::be_guardian_if_asked(argc, argv);
+  system::run_guardian_if_asked(argc, argv);
   static const std::string name = launch_name(component);
   abort_on_exceptions(name.c_str());
   set_abort_job(abort_run);
@@ -400,9 +401,9 @@ int run(const Component& component, int argc, char** argv) {
   if (component.list.facts.uses_files) guardian.emplace();
 #endif
   const ThreadLevel level =
-      std::max(requested_thread_level(arguments), watch_thread_level(component, arguments));
+      std::max(requested_thread_level(arguments), watchdog_thread_level(component, arguments));
   note_start_of_mpi(true);
-  StartWatch start(component, arguments);
+  StartWatchdog start(component, arguments);
   Gpu gpu;  // outlives MPI, which may use its memory until MPI_Finalize
   const Environment environment(argc, argv, level);
   note_start_of_mpi(false);
@@ -413,9 +414,9 @@ int run(const Component& component, int argc, char** argv) {
   // abort_on_exceptions().
   try {
     std::unique_ptr<ControlVariables> variables;
-    const Launch launch = resolved_launch(component, world, environment, argc, argv, gpu, variables);
+    const Launch launch = resolve_launch(component, world, environment, argc, argv, gpu, variables);
     if (const std::optional<std::string> text = text_to_print(component, launch)) {
-      return static_cast<int>(world.largest(world.rank() == 0 ? print(name, *text) : 0));
+      return static_cast<int>(world.allreduce_max(world.rank() == 0 ? print(name, *text) : 0));
     }
     return Run(component, world, launch, gpu, std::move(variables), guardian).run(environment, start);
   } catch (const UsageError& error) {

@@ -21,8 +21,8 @@ constexpr Spec fence_spec(std::string_view name, Kind kind, ExposedBuffer expose
 /// The base of transfers that a fence completes.
 struct FencePattern : PatternBase {
   template <class C>
-  static Fences epoch(const C& c) {
-    return Fences(c.win);
+  static FenceEpoch epoch(const C& c) {
+    return FenceEpoch(c.win);
   }
   template <class C>
   static void close(const C& c) {
@@ -38,7 +38,7 @@ struct FencePair : FencePattern {
   static void step(const C& c, const Iteration& it) {
     if (Ways::is_origin(c.rank)) Move::move(c, it, c.peer, c.peer_base, 0, 0);
   }
-  static Expected expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
+  static ExpectedContents expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<Ways>(e); }
 };
 
@@ -69,8 +69,9 @@ struct FencedAccumulate : FencePattern {
     call::accumulate(it.send, c.count, c.type, 0, place_at(c, it, c.bases[0], 0), c.op, c.win);
   }
   static Traffic traffic(const GroupRank& e) { return traffic_to_root(e); }
-  static Expected expects(const GroupRank& e) {
-    return updates(e) ? Expected{{.count = e.elements, .added = true, .summed = e.ranks}} : Expected{};
+  static ExpectedContents expects(const GroupRank& e) {
+    return updates(e) ? ExpectedContents{{.count = e.elements, .added = true, .summed = e.ranks}}
+                      : ExpectedContents{};
   }
 };
 
@@ -82,7 +83,7 @@ MPI_Aint base_of(const C& c, const void* memory) {
 }
 
 /// Creates a window, puts one element to the same rank, and frees the window.
-struct MakeWindow : PatternBase {
+struct WindowCreation : PatternBase {
   static constexpr Spec spec{.name = "Window",
                              .access = Access::active_target,
                              .one_sided = {.lengths_of_reductions = true, .sync = SyncMode::fence}};
@@ -96,7 +97,7 @@ struct MakeWindow : PatternBase {
     MPI_Win_fence(0, win);
     MPI_Win_free(&win);
   }
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     return {{e.rank, 0, 0, e.own_window ? std::min<std::int64_t>(1, e.elements) : 0}};
   }
 };
@@ -104,16 +105,15 @@ struct MakeWindow : PatternBase {
 /// Each process attaches memory to a dynamic window and detaches it. All processes do so at the same time,
 /// without synchronization. No data is moved.
 struct Attach_detach : PatternBase {
-  static constexpr Spec spec{
-      .name = "Attach_detach",
-      .send = Messages::none,
-      .access = Access::active_target,
-      .one_sided = {.lengths_of_reductions = true, .window = WindowKind::dynamic},
-      .in_default_list = false,
-      .needs = "Win_detach",
-      .measures =
-          "Time of MPI_Win_attach and MPI_Win_detach of memory of this length; no data "
-          "is moved."};
+  static constexpr Spec spec{.name = "Attach_detach",
+                             .send = Messages::none,
+                             .access = Access::active_target,
+                             .one_sided = {.lengths_of_reductions = true, .window = WindowKind::dynamic},
+                             .in_default_list = false,
+                             .needs = "Win_detach",
+                             .measures =
+                                 "Time of MPI_Win_attach and MPI_Win_detach of memory of this size; no data "
+                                 "is moved."};
   template <class C>
   static DynamicWindow prepare(const C& c, const IterationPlan&) {
     return {c.info, c.comm};
@@ -123,7 +123,7 @@ struct Attach_detach : PatternBase {
     MPI_Win_attach(win, it.receive, at_least_one_byte(c.window_bytes));
     MPI_Win_detach(win, it.receive);
   }
-  static Expected expects(const GroupRank&) { return {}; }
+  static ExpectedContents expects(const GroupRank&) { return {}; }
 };
 
 }  // namespace openimb

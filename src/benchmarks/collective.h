@@ -17,13 +17,13 @@ struct Bcast : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::bcast(it.receive, c.count, c.type, it.root, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, e.root); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, e.root); }
 };
 
 /// The contents of the receive buffer after an allgather. In place, the input of a rank lies where the result
 /// has it.
-inline Expected gathered(const GroupRank& e) {
-  Expected all = message_of_each(e, 0);
+inline ExpectedContents gathered(const GroupRank& e) {
+  ExpectedContents all = message_of_each(e, 0);
   for (Piece& piece : all) {
     if (e.in_place) piece.send_at = piece.receive_at;
   }
@@ -37,7 +37,7 @@ struct Allgather : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::allgather(it.send, it.receive, c.count, c.type, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return gathered(e); }
+  static ExpectedContents expects(const GroupRank& e) { return gathered(e); }
 };
 
 struct Allgatherv : PatternBase {
@@ -49,11 +49,13 @@ struct Allgatherv : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::allgatherv(it.send, c.count, it.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return gathered(e); }
+  static ExpectedContents expects(const GroupRank& e) { return gathered(e); }
 };
 
 /// The contents of the receive buffer after a scatter: this rank's part of the root's send buffer.
-inline Expected part_of_root(const GroupRank& e) { return {{e.root, e.rank * e.elements, 0, e.elements}}; }
+inline ExpectedContents part_of_root(const GroupRank& e) {
+  return {{e.root, e.rank * e.elements, 0, e.elements}};
+}
 
 struct Scatter : PatternBase {
   static constexpr Spec spec{
@@ -62,7 +64,7 @@ struct Scatter : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::scatter(it.send, it.receive, c.count, c.type, it.root, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return part_of_root(e); }
+  static ExpectedContents expects(const GroupRank& e) { return part_of_root(e); }
 };
 
 struct Scatterv : PatternBase {
@@ -76,12 +78,12 @@ struct Scatterv : PatternBase {
     call::scatterv(it.send, c.counts, c.displacements, it.receive, c.count, c.type, it.root, c.comm,
                    request...);
   }
-  static Expected expects(const GroupRank& e) { return part_of_root(e); }
+  static ExpectedContents expects(const GroupRank& e) { return part_of_root(e); }
 };
 
 /// The contents of the receive buffer after a gather: all messages at the root, nothing on other ranks.
-inline Expected gathered_at_root(const GroupRank& e) {
-  return e.rank == e.root ? message_of_each(e, 0) : Expected{};
+inline ExpectedContents gathered_at_root(const GroupRank& e) {
+  return e.rank == e.root ? message_of_each(e, 0) : ExpectedContents{};
 }
 
 struct Gather : PatternBase {
@@ -91,7 +93,7 @@ struct Gather : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::gather(it.send, it.receive, c.count, c.type, it.root, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return gathered_at_root(e); }
+  static ExpectedContents expects(const GroupRank& e) { return gathered_at_root(e); }
 };
 
 struct Gatherv : PatternBase {
@@ -105,7 +107,7 @@ struct Gatherv : PatternBase {
     call::gatherv(it.send, c.count, it.receive, c.counts, c.displacements, c.type, it.root, c.comm,
                   request...);
   }
-  static Expected expects(const GroupRank& e) { return gathered_at_root(e); }
+  static ExpectedContents expects(const GroupRank& e) { return gathered_at_root(e); }
 };
 
 struct Alltoall : PatternBase {
@@ -117,7 +119,7 @@ struct Alltoall : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::alltoall(it.send, it.receive, c.count, c.type, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
 struct Alltoallv : PatternBase {
@@ -130,7 +132,7 @@ struct Alltoallv : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::alltoallv(it.send, it.receive, c.counts, c.displacements, c.type, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
 struct Reduce : PatternBase {
@@ -140,8 +142,8 @@ struct Reduce : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::reduce(it.send, it.receive, c.count, c.type, c.op, it.root, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) {
-    return e.rank == e.root ? sum_of_first(e.ranks, 0, e.elements) : Expected{};
+  static ExpectedContents expects(const GroupRank& e) {
+    return e.rank == e.root ? sum_of_first(e.ranks, 0, e.elements) : ExpectedContents{};
   }
 };
 
@@ -151,7 +153,7 @@ struct Allreduce : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::allreduce(it.send, it.receive, c.count, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return sum_of_first(e.ranks, 0, e.elements); }
+  static ExpectedContents expects(const GroupRank& e) { return sum_of_first(e.ranks, 0, e.elements); }
 };
 
 struct Reduce_scatter : PatternBase {
@@ -160,7 +162,7 @@ struct Reduce_scatter : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::reduce_scatter(it.send, it.receive, c.shares, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     const std::int64_t larger = std::min<std::int64_t>(e.rank, e.elements % e.ranks);
     const std::int64_t at = e.rank * (e.elements / e.ranks) + larger;
     return sum_of_first(e.ranks, at, share(spec.receive, e.elements, e.ranks, e.rank));
@@ -174,7 +176,7 @@ struct Reduce_scatter_block : PatternBase {
   static void step(const C& c, const Iteration& it) {
     call::reduce_scatter_block(it.send, it.receive, c.share, c.type, c.op, c.comm);
   }
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     const std::int64_t block = share(spec.receive, e.elements, e.ranks, e.rank);
     return sum_of_first(e.ranks, e.rank * block, block);
   }
@@ -186,7 +188,7 @@ struct Reduce_local : PatternBase {
   static void step(const C& c, const Iteration& it) {
     call::reduce_local(it.send, it.receive, c.count, c.type, c.op);
   }
-  static Expected expects(const GroupRank& e) { return {{e.rank, 0, 0, e.elements, true}}; }
+  static ExpectedContents expects(const GroupRank& e) { return {{e.rank, 0, 0, e.elements, true}}; }
 };
 
 /// Rank r's result is the sum over ranks 0 to r.
@@ -197,7 +199,7 @@ struct Scan : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::scan(it.send, it.receive, c.count, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return sum_of_first(e.rank + 1, 0, e.elements); }
+  static ExpectedContents expects(const GroupRank& e) { return sum_of_first(e.rank + 1, 0, e.elements); }
 };
 
 /// Rank r's result is the sum over ranks 0 to r - 1. Rank 0 has no result.
@@ -208,8 +210,8 @@ struct Exscan : PatternBase {
   static void step(const C& c, const Iteration& it, Request... request) {
     call::exscan(it.send, it.receive, c.count, c.type, c.op, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) {
-    return e.rank > 0 ? sum_of_first(e.rank, 0, e.elements) : Expected{};
+  static ExpectedContents expects(const GroupRank& e) {
+    return e.rank > 0 ? sum_of_first(e.rank, 0, e.elements) : ExpectedContents{};
   }
 };
 
@@ -247,7 +249,7 @@ struct Alltoallw : PatternBase {
   static void step(const C& c, const Iteration& it, PerRank arguments, Request... request) {
     call::alltoallw(it.send, it.receive, c.counts, arguments.at, arguments.types, c.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of_each(e, e.rank * e.elements); }
 };
 
 struct Barrier : PatternBase {
@@ -257,7 +259,7 @@ struct Barrier : PatternBase {
   static void step(const C& c, const Iteration&, Request... request) {
     call::barrier(c.comm, request...);
   }
-  static Expected expects(const GroupRank&) { return {}; }
+  static ExpectedContents expects(const GroupRank&) { return {}; }
 };
 
 }  // namespace openimb

@@ -25,9 +25,9 @@ constexpr Spec creation_spec(std::string_view name, std::string_view measures,
 
 /// Creates a communicator of all ranks from their group.
 struct Comm_create : PatternBase {
-  static constexpr Spec spec = creation_spec(
-      "Comm_create",
-      "Time of MPI_Comm_create and MPI_Comm_free of a communicator of all processes of the group.");
+  static constexpr Spec spec =
+      creation_spec("Comm_create",
+                    "Time of MPI_Comm_create and MPI_Comm_free of a communicator of all ranks of the group.");
   template <class C>
   static auto prepare(const C& c, const IterationPlan&) {
     return Group(c.comm);
@@ -38,20 +38,20 @@ struct Comm_create : PatternBase {
     MPI_Comm_create(c.comm, group, &comm);
     MPI_Comm_free(&comm);
   }
-  static Expected expects(const GroupRank&) { return {}; }
+  static ExpectedContents expects(const GroupRank&) { return {}; }
 };
 
 /// Splits the ranks into even and odd ones.
 struct Comm_split : PatternBase {
   static constexpr Spec spec = creation_spec(
-      "Comm_split", "Time of MPI_Comm_split and MPI_Comm_free; processes split into even and odd ranks.");
+      "Comm_split", "Time of MPI_Comm_split and MPI_Comm_free; the group splits into even and odd ranks.");
   template <class C>
   static void step(const C& c, const Iteration&) {
     MPI_Comm comm;
     MPI_Comm_split(c.comm, c.rank % 2, c.rank, &comm);
     MPI_Comm_free(&comm);
   }
-  static Expected expects(const GroupRank&) { return {}; }
+  static ExpectedContents expects(const GroupRank&) { return {}; }
 };
 
 /// Creates a session. MPI_Init has run before, so MPI is already initialized.
@@ -73,7 +73,7 @@ struct Session_init : PatternBase {
     MPI_Session_finalize(&session);
   }
 #endif
-  static Expected expects(const GroupRank&) { return {}; }
+  static ExpectedContents expects(const GroupRank&) { return {}; }
 };
 
 }  // namespace openimb

@@ -10,6 +10,6 @@ namespace openimb {
 inline constexpr ComponentFacts ext_facts{.name = "EXT", .title = "MPI-2 part"};
 
 using Ext =
-    Catalog<MakeWindow, Attach_detach, Unidir_Get, Unidir_Put, Bidir_Get, Bidir_Put, FencedAccumulate>;
+    Catalog<WindowCreation, Attach_detach, Unidir_Get, Unidir_Put, Bidir_Get, Bidir_Put, FencedAccumulate>;
 
 }  // namespace openimb

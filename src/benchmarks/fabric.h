@@ -95,8 +95,8 @@ struct RoundPattern : PatternBase {
 
 struct Pair_Latency : RoundPattern {
   static constexpr Spec spec = [] {
-    Spec spec =
-        rounds_spec("Pair_Latency", "Of each pair of endpoints, half of a round trip: MPI_Send, MPI_Recv.");
+    Spec spec = rounds_spec("Pair_Latency",
+                            "Half of the round-trip time of each pair of endpoints: MPI_Send, MPI_Recv.");
     spec.time_factor = 0.5;
     return spec;
   }();
@@ -110,14 +110,14 @@ struct Pair_Latency : RoundPattern {
       send_all(c, it, v);
     }
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, partner_of(e)); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, partner_of(e)); }
 };
 
 struct Pair_Bandwidth : RoundPattern {
   static constexpr Spec spec = rounds_in_flight_spec(
       "Pair_Bandwidth",
-      "Of each pair of endpoints, the time of one of -window_size messages one way: MPI_Isend, MPI_Irecv, "
-      "MPI_Waitall.");
+      "Time per message while -window_size messages go one way in each pair of endpoints: MPI_Isend, "
+      "MPI_Irecv, MPI_Waitall.");
   template <class C>
   static void step(const C& c, const Iteration& it, RoundMessages::View v) {
     if (v.sends_first) {
@@ -127,15 +127,15 @@ struct Pair_Bandwidth : RoundPattern {
     }
     MPI_Waitall(v.count, v.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const GroupRank& e) {
-    return e.round_partners->sends_first ? Expected{} : messages_in_flight(e, partner_of(e));
+  static ExpectedContents expects(const GroupRank& e) {
+    return e.round_partners->sends_first ? ExpectedContents{} : messages_in_flight(e, partner_of(e));
   }
 };
 
 struct Pair_Bidirectional : RoundPattern {
   static constexpr Spec spec = rounds_in_flight_spec(
       "Pair_Bidirectional",
-      "Of each pair of endpoints, the time of one of -window_size messages that go both ways at once: "
+      "Time per message while -window_size messages go both ways at once in each pair of endpoints: "
       "MPI_Isend, MPI_Irecv, MPI_Waitall.");
   template <class C>
   static void step(const C& c, const Iteration& it, RoundMessages::View v) {
@@ -143,7 +143,7 @@ struct Pair_Bidirectional : RoundPattern {
     start_sends(c, it, v, v.requests + v.count);
     MPI_Waitall(2 * v.count, v.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const GroupRank& e) { return messages_in_flight(e, partner_of(e)); }
+  static ExpectedContents expects(const GroupRank& e) { return messages_in_flight(e, partner_of(e)); }
 };
 
 inline constexpr ComponentFacts fabric_facts{

@@ -159,7 +159,7 @@ struct Open_Close : PatternBase {
     c.errors->keep(MPI_File_open(c.comm, c.name, C::mode, c.info, &file));
     if (file == MPI_FILE_NULL) {
       // Throws if other ranks opened the file: their MPI_File_close would wait for this rank.
-      c.errors->opened_by_all(false);
+      c.errors->all_opened(false);
       return;
     }
     c.errors->keep(MPI_File_write_at(file, c.rank, c.mark, 1, MPI_BYTE, MPI_STATUS_IGNORE));

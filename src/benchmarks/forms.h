@@ -128,7 +128,7 @@ struct PersistentForm : Blocking {
   static auto prepare(const C& c, const IterationPlan& plan) {
     PersistentCollective::Requests requests;
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
-      Blocking::step(c, plan.at(slot), call::MakePersistent{requests.add()});
+      Blocking::step(c, plan.at(slot), call::PersistentInit{requests.add()});
     }
     return requests;
   }
@@ -218,7 +218,7 @@ struct ThreadedForm<Pattern> : Pattern {
   static constexpr Spec spec = threaded_spec(Pattern::spec);
   static bool takes_part(const GroupRank& e) { return Pairs::takes_part(e); }
   static int peer_of(const GroupRank& e) { return Pairs::peer_of(e); }
-  static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
 /// The threaded form of a benchmark: several threads of each process run its loop. Thread i communicates with

@@ -46,8 +46,8 @@ struct Neighbor_allgather : TopologyPattern {
   static void step(const C& c, const Iteration& it, MPI_Comm comm, Request... request) {
     call::neighbor_allgather(it.send, it.receive, c.count, c.type, comm, request...);
   }
-  static Expected expects(const GroupRank& e) {
-    Expected all;
+  static ExpectedContents expects(const GroupRank& e) {
+    ExpectedContents all;
     for (const int source : e.neighborhood->sources) {
       all.push_back({source, 0, std::ssize(all) * e.elements, e.elements});
     }
@@ -62,7 +62,7 @@ struct Neighbor_allgatherv : TopologyVectorPattern {
     call::neighbor_allgatherv(it.send, c.count, it.receive, view.counts, view.at, c.type, view.comm,
                               request...);
   }
-  static Expected expects(const GroupRank& e) { return Neighbor_allgather::expects(e); }
+  static ExpectedContents expects(const GroupRank& e) { return Neighbor_allgather::expects(e); }
 };
 
 /// Each rank sends a different block to each neighbor.
@@ -72,8 +72,8 @@ struct Neighbor_alltoall : TopologyPattern {
   static void step(const C& c, const Iteration& it, MPI_Comm comm, Request... request) {
     call::neighbor_alltoall(it.send, it.receive, c.count, c.type, comm, request...);
   }
-  static Expected expects(const GroupRank& e) {
-    Expected all = Neighbor_allgather::expects(e);
+  static ExpectedContents expects(const GroupRank& e) {
+    ExpectedContents all = Neighbor_allgather::expects(e);
     for (std::size_t i = 0; i < all.size(); ++i) all[i].send_at = e.neighborhood->blocks[i] * e.elements;
     return all;
   }
@@ -86,7 +86,7 @@ struct Neighbor_alltoallv : TopologyVectorPattern {
   static void step(const C& c, const Iteration& it, View view, Request... request) {
     call::neighbor_alltoallv(it.send, it.receive, view.counts, view.at, c.type, view.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return Neighbor_alltoall::expects(e); }
+  static ExpectedContents expects(const GroupRank& e) { return Neighbor_alltoall::expects(e); }
 };
 
 struct Neighbor_alltoallw : TopologyVectorPattern {
@@ -95,7 +95,7 @@ struct Neighbor_alltoallw : TopologyVectorPattern {
   static void step(const C&, const Iteration& it, View view, Request... request) {
     call::neighbor_alltoallw(it.send, it.receive, view.counts, view.bytes, view.types, view.comm, request...);
   }
-  static Expected expects(const GroupRank& e) { return Neighbor_alltoall::expects(e); }
+  static ExpectedContents expects(const GroupRank& e) { return Neighbor_alltoall::expects(e); }
 };
 
 }  // namespace openimb

@@ -77,9 +77,9 @@ inline Traffic traffic_to_root(const GroupRank& e) {
 /// The contents of the receive buffer after the transfers of a pair. A put delivers at the target, a get at
 /// the origin.
 template <class Move, class Ways>
-Expected moved_by_pair(const GroupRank& e) {
+ExpectedContents moved_by_pair(const GroupRank& e) {
   const int origin = Move::exposed == ExposedBuffer::receive ? 1 - e.rank : e.rank;
-  return Ways::is_origin(origin) ? message_of(e, 1 - e.rank) : Expected{};
+  return Ways::is_origin(origin) ? message_of(e, 1 - e.rank) : ExpectedContents{};
 }
 
 }  // namespace openimb

@@ -61,7 +61,7 @@ struct PairsPingPong : PairsInFlight {
       send_message(c, it);
     }
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
 /// In each pair, both processes send at the same time.
@@ -71,7 +71,7 @@ struct PairsPingPing : PairsInFlight {
   static void step(const C& c, const Iteration& it) {
     exchange(c, it, c.peer, c.peer);
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
 /// The partner of this process in a round.
@@ -137,9 +137,9 @@ struct Unirandom : RandomPairs {
       call::recv(it.receive, c.count, c.type, partner.rank, message_tag, c.comm);
     }
   }
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     const Partner partner = partner_in(e, e.root);
-    return partner.sends_first ? Expected{} : message_of(e, partner.rank);
+    return partner.sends_first ? ExpectedContents{} : message_of(e, partner.rank);
   }
 };
 
@@ -151,7 +151,7 @@ struct Birandom : RandomPairs {
     const int partner = partners[it.root].rank;
     exchange(c, it, partner, partner);
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, partner_in(e, e.root).rank); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, partner_in(e, e.root).rank); }
 };
 
 /// Every process sends to the next one on a random cycle through all processes.
@@ -165,7 +165,7 @@ struct Corandom : PatternBase {
   static void step(const C& c, const Iteration& it, const Neighbors* rounds) {
     exchange(c, it, rounds[it.root].to, rounds[it.root].from);
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, neighbors_in(e, e.root).from); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, neighbors_in(e, e.root).from); }
 };
 
 /// In a ring, every process sends its buffer to its right neighbor, and the message of its left neighbor
@@ -181,7 +181,7 @@ struct SendRecv_Replace : PatternBase {
   static void step(const C& c, const Iteration& it) {
     call::sendrecv_replace(it.receive, c.count, c.type, c.right, c.left, message_tag, c.comm);
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, e.left()); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, e.left()); }
 };
 
 constexpr Spec pairs_in_flight(std::string_view name) {
@@ -198,14 +198,14 @@ constexpr Spec pairs_in_flight(std::string_view name) {
 struct Multi_pair : PairsInFlight {
   static constexpr Spec spec = pairs_in_flight("Multi_pair");
   static bool takes_part(const GroupRank& e) {
-    const int half = e.ranks / 2, most = e.most_pairs;
+    const int half = e.ranks / 2, most = e.max_pairs;
     return e.rank < 2 * half && (most == 0 || e.rank % half < most);
   }
   template <class C>
   static void step(const C& c, const Iteration& it) {
     Uniband::step(c, it);
   }
-  static Expected expects(const GroupRank& e) { return Uniband::expects(e); }
+  static ExpectedContents expects(const GroupRank& e) { return Uniband::expects(e); }
 };
 
 }  // namespace openimb

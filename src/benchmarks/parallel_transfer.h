@@ -16,7 +16,7 @@ struct Sendrecv : PatternBase {
   static void step(const C& c, const Iteration& it) {
     call::sendrecv(it.send, it.receive, c.count, c.type, c.right, c.left, tag_of(c, message_tag), c.comm);
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, e.left()); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, e.left()); }
 };
 
 // Tags of the two directions. With two processes, both neighbors are the same rank.
@@ -45,7 +45,7 @@ struct Exchange : PatternBase {
     call::recv(it.receive + c.message_stride, c.count, c.type, c.right, tag_of(c, to_left), c.comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
   }
 };
@@ -101,8 +101,8 @@ struct Uniband : PairsInFlight {
     }
     MPI_Waitall(c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const GroupRank& e) {
-    return is_first_of_pair(e) ? Expected{} : messages_in_flight(e, peer_of(e));
+  static ExpectedContents expects(const GroupRank& e) {
+    return is_first_of_pair(e) ? ExpectedContents{} : messages_in_flight(e, peer_of(e));
   }
 };
 
@@ -123,7 +123,7 @@ struct Biband : PairsInFlight {
     start_sends<mode>(c, it, c.requests + c.in_flight);
     MPI_Waitall(2 * c.in_flight, c.requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const GroupRank& e) { return messages_in_flight(e, peer_of(e)); }
+  static ExpectedContents expects(const GroupRank& e) { return messages_in_flight(e, peer_of(e)); }
 };
 
 }  // namespace openimb

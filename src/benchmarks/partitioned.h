@@ -61,7 +61,7 @@ struct Partitioned_PingPong : PatternBase {
       send_parts(c, requests, view.parts);
     }
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 /// The calls before (`post`) and after (`finish`) the computation, which delays the last part of a message.
@@ -118,7 +118,7 @@ struct Partitioned_Exchange : PatternBase {
     pready_all<2>(c, requests + 2, view.parts);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
   }
-  static Expected expects(const GroupRank& e) { return Exchange::expects(e); }
+  static ExpectedContents expects(const GroupRank& e) { return Exchange::expects(e); }
 };
 
 }  // namespace openimb

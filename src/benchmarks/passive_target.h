@@ -46,8 +46,8 @@ template <class Ways>
 struct LockedPeer : PatternBase {
   static bool takes_part(const GroupRank& e) { return Ways::is_origin(e.rank); }
   template <class C>
-  static LockOne epoch(const C& c) {
-    return LockOne(c.peer, c.win);
+  static LockEpoch epoch(const C& c) {
+    return LockEpoch(c.peer, c.win);
   }
 };
 
@@ -73,7 +73,7 @@ struct PassivePair : LockedPeer<Ways> {
   using Move = What;
   using Loop = MoveToPeer<Move, Completion>;
   using LocalLoop = MoveToPeer<Move, OriginCompletion>;
-  static Expected expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
+  static ExpectedContents expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<Ways>(e); }
 };
 
@@ -157,13 +157,13 @@ struct AllTargetsPattern : PatternBase {
   using LocalLoop = MoveToAll<Move, OriginCompletion>;
   static bool takes_part(const GroupRank& e) { return Origins::is_origin(e.rank); }
   template <class C>
-  static LockAll epoch(const C& c) {
-    return LockAll(c.win);
+  static LockAllEpoch epoch(const C& c) {
+    return LockAllEpoch(c.win);
   }
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     constexpr bool puts = Loop::puts;
     if (!puts && !Origins::is_origin(e.rank)) return {};
-    Expected expected = message_of_each(e, 0);
+    ExpectedContents expected = message_of_each(e, 0);
     std::erase_if(expected, [&](const Piece& piece) {
       return piece.rank == e.rank || (puts && !Origins::is_origin(piece.rank));
     });
@@ -234,10 +234,10 @@ struct NeighborsPattern : PatternBase {
   using Loop = MoveToNeighbors<Move, TargetCompletion>;
   using LocalLoop = MoveToNeighbors<Move, OriginCompletion>;
   template <class C>
-  static LockTwo epoch(const C& c) {
-    return LockTwo(c.left, c.right, c.win);
+  static TwoLocksEpoch epoch(const C& c) {
+    return TwoLocksEpoch(c.left, c.right, c.win);
   }
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     return {{e.left(), 0, 0, e.elements}, {e.right(), e.elements, e.elements, e.elements}};
   }
   static Traffic traffic(const GroupRank& e) {
@@ -296,8 +296,8 @@ struct CompareAndSwap {
 };
 
 inline bool updates_of_rank_1(const GroupRank& e) { return e.rank == 1; }
-inline Expected added_by_rank_0(const GroupRank& e) { return {{0, 0, 0, e.elements, true}}; }
-inline Expected fetched_content(const GroupRank& e) { return message_of(e, initial_content(e)); }
+inline ExpectedContents added_by_rank_0(const GroupRank& e) { return {{0, 0, 0, e.elements, true}}; }
+inline ExpectedContents fetched_content(const GroupRank& e) { return message_of(e, initial_content(e)); }
 
 /// An atomic operation of rank 0 on the memory of rank 1.
 template <class What>
@@ -311,7 +311,9 @@ struct Atomic : LockedPeer<OneWay> {
 
 struct Accumulate : Atomic<AddTo> {
   static constexpr Spec spec = atomic_spec("Accumulate");
-  static Expected expects(const GroupRank& e) { return e.rank == 1 ? added_by_rank_0(e) : Expected{}; }
+  static ExpectedContents expects(const GroupRank& e) {
+    return e.rank == 1 ? added_by_rank_0(e) : ExpectedContents{};
+  }
 };
 
 struct Get_accumulate : Atomic<FetchAndAdd> {
@@ -320,14 +322,14 @@ struct Get_accumulate : Atomic<FetchAndAdd> {
     spec.needs = spec.name;
     return spec;
   }();
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e);
   }
 };
 
 struct Fetch_and_op : Atomic<FetchAndOp> {
   static constexpr Spec spec = atomic_word_spec("Fetch_and_op");
-  static Expected expects(const GroupRank& e) {
+  static ExpectedContents expects(const GroupRank& e) {
     return e.rank == 1 ? added_by_rank_0(e) : fetched_content(e);
   }
 };
@@ -341,7 +343,9 @@ struct Compare_and_swap : Atomic<CompareAndSwap> {
     spec.notes = "#     Uses MPI_INT data type\n";
     return spec;
   }();
-  static Expected expects(const GroupRank& e) { return e.rank == 1 ? message_of(e, 0) : fetched_content(e); }
+  static ExpectedContents expects(const GroupRank& e) {
+    return e.rank == 1 ? message_of(e, 0) : fetched_content(e);
+  }
 };
 
 }  // namespace openimb

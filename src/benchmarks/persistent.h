@@ -41,7 +41,7 @@ struct PingPong_persist : PatternBase {
       MPI_Wait(requests, MPI_STATUS_IGNORE);
     }
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 /// A loop whose repetitions start and complete all requests together.
@@ -68,7 +68,7 @@ struct Sendrecv_persist : StartAllLoop<2> {
     }
     return requests;
   }
-  static Expected expects(const GroupRank& e) { return Sendrecv::expects(e); }
+  static ExpectedContents expects(const GroupRank& e) { return Sendrecv::expects(e); }
 };
 
 /// Exchange with persistent requests.
@@ -87,7 +87,7 @@ struct Exchange_persist : StartAllLoop<4> {
     }
     return requests;
   }
-  static Expected expects(const GroupRank& e) { return Exchange::expects(e); }
+  static ExpectedContents expects(const GroupRank& e) { return Exchange::expects(e); }
 };
 
 }  // namespace openimb

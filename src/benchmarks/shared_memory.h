@@ -21,8 +21,8 @@ constexpr Spec shared_memory_spec(std::string_view name, ExposedBuffer exposed, 
 struct SharedPair : PatternBase {
   static bool takes_part(const GroupRank& e) { return OneWay::is_origin(e.rank); }
   template <class C>
-  static LockAll epoch(const C& c) {
-    return LockAll(c.win);
+  static LockAllEpoch epoch(const C& c) {
+    return LockAllEpoch(c.win);
   }
   template <class C>
   static SharedPart prepare(const C& c, const IterationPlan&) {
@@ -40,7 +40,7 @@ struct Shared_store : SharedPair {
     copy_on_cpu(part + it.remote, it.send, c.message_stride);
     MPI_Win_sync(c.win);
   }
-  static Expected expects(const GroupRank& e) { return moved_by_pair<Put, OneWay>(e); }
+  static ExpectedContents expects(const GroupRank& e) { return moved_by_pair<Put, OneWay>(e); }
 };
 
 struct Shared_load : SharedPair {
@@ -53,7 +53,7 @@ struct Shared_load : SharedPair {
     MPI_Win_sync(c.win);
     copy_on_cpu(it.receive, part + it.remote, c.message_stride);
   }
-  static Expected expects(const GroupRank& e) { return moved_by_pair<Get, OneWay>(e); }
+  static ExpectedContents expects(const GroupRank& e) { return moved_by_pair<Get, OneWay>(e); }
 };
 
 }  // namespace openimb

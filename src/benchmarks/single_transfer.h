@@ -28,7 +28,7 @@ struct PingPong : PatternBase {
       send_message<mode>(c, it);
     }
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 struct PingPongSpecificSource : PingPong {
@@ -57,7 +57,7 @@ struct PingPong_mprobe : PatternBase {
     call::mrecv(it.receive, c.count, c.type, &message);
     if (c.rank != 0) send_message<mode>(c, it);
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 /// Both ranks send a message at the same time, so that each message meets one in the other direction.
@@ -71,7 +71,7 @@ struct PingPing : PatternBase {
     receive_message(c, it, source);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  static Expected expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
+  static ExpectedContents expects(const GroupRank& e) { return message_of(e, 1 - e.rank); }
 };
 
 struct PingPingSpecificSource : PingPing {

@@ -45,10 +45,10 @@ struct StencilLoop : PatternBase {
   }
 };
 
-inline Expected expected_neighbors(const GroupRank& e, const Stencil& stencil) {
+inline ExpectedContents expected_neighbors(const GroupRank& e, const Stencil& stencil) {
   const std::vector<int> neighbors = Torus(e.ranks, stencil.dimensions).neighbors(e.rank, stencil.corners);
   const int count = static_cast<int>(neighbors.size());
-  Expected all;
+  ExpectedContents all;
   for (int i = 0; i < count; ++i) {
     all.push_back({.rank = neighbors[static_cast<std::size_t>(i)],
                    .send_at = Torus::opposite(i, count) * e.elements,
@@ -77,7 +77,9 @@ struct TorusPattern : PatternBase {
   static auto prepare(const C& c, const IterationPlan&) {
     return StencilExchange(*c.me, {.dimensions = dimensions});
   }
-  static Expected expects(const GroupRank& e) { return expected_neighbors(e, {.dimensions = dimensions}); }
+  static ExpectedContents expects(const GroupRank& e) {
+    return expected_neighbors(e, {.dimensions = dimensions});
+  }
 };
 
 struct Stencil2D : TorusPattern<2> {
@@ -102,7 +104,7 @@ struct Halo : PatternBase {
   static auto prepare(const C& c, const IterationPlan&) {
     return StencilExchange(*c.me, c.me->stencil);
   }
-  static Expected expects(const GroupRank& e) { return expected_neighbors(e, e.stencil); }
+  static ExpectedContents expects(const GroupRank& e) { return expected_neighbors(e, e.stencil); }
 };
 
 /// Halo under the name of IMB-HALO's benchmark, printed in IMB-HALO's lines.

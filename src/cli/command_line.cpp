@@ -132,7 +132,7 @@ void read_list_words(const Program& program, Arguments arguments, Options& optio
 }
 
 /// The options for the first of -help, -list and -version, if there is one. All other options are ignored.
-std::optional<Options> action_only(const Program& program, Arguments arguments) {
+std::optional<Options> find_action(const Program& program, Arguments arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Option* const option = find_option(arguments[i]);
     if (option == nullptr || option->action == Options::Action::run) continue;
@@ -291,7 +291,7 @@ double requested_pair_timeout(std::span<const std::string> arguments) {
 
 Options parse(const Program& program, std::span<const std::string> arguments, int world,
               const ReadFile& read_file, const SameFile& same_file) {
-  if (auto action = action_only(program, arguments)) return *action;
+  if (auto action = find_action(program, arguments)) return *action;
 
   ParseState state{.program = program,
                    .world = world,

@@ -78,7 +78,7 @@ std::string help_line(const Program& program, const Option& option) {
 }
 
 std::string_view processes_of(Kind kind) {
-  return kind == Kind::single_transfer ? "two processes are active" : "all processes of the group are active";
+  return kind == Kind::single_transfer ? "two ranks are active" : "all ranks of the group are active";
 }
 
 std::string comma_separated(std::span<const std::string> names) {
@@ -102,8 +102,8 @@ std::string details_of(const Option& option) {
   const std::pair<std::string_view, std::string> constants[] = {
       {"default_budget", to_text(default_budget)},
       {"default_passes", std::to_string(default_passes)},
-      {"largest_exponent", std::to_string(largest_exponent)},
-      {"most_dimensions", std::to_string(most_dimensions)},
+      {"max_exponent", std::to_string(max_exponent)},
+      {"max_dimensions", std::to_string(max_dimensions)},
       {"partner_rounds", std::to_string(partner_rounds)},
       {"start_timeout_factor", std::to_string(start_timeout_factor)},
   };
@@ -149,22 +149,21 @@ std::string benchmark_topic(const Program& program, const Spec& spec) {
   if (spec.rooted) facts += " Has a root, which changes with each repetition (-root_shift).";
   if (spec.reduction) facts += " Reduces elements of -red_data_type with MPI_SUM.";
   if (spec.message_rate) facts += " Sends -window_size messages per repetition and shows their rate.";
-  if (spec.in_pairs) facts += " With an odd number the last process is idle.";
+  if (spec.in_pairs) facts += " With an odd number of ranks, the last one is idle.";
   if (spec.random_partners) facts += " Partners are drawn at random (-seed).";
-  if (spec.stencil.dimensions > 0) facts += " Each process exchanges with its neighbors in a periodic grid.";
+  if (spec.stencil.dimensions > 0) facts += " Each rank exchanges with its neighbors in a periodic grid.";
   if (spec.topology.exists()) {
-    facts += " Processes exchange with their neighbors in a periodic grid, or another topology (-topo).";
+    facts += " Ranks exchange with their neighbors in a periodic grid, or in another topology (-topo).";
   }
   if (spec.sent > 0) {
-    facts +=
-        " The time shown is the mean over processes; Mbytes/sec and Msg/sec count all processes together.";
+    facts += " The time shown is the mean over ranks; Mbytes/sec and Msg/sec count all ranks together.";
   }
   if (spec.time_factor != 1.0) {
     facts += " The time shown is the time of one repetition multiplied by " + to_text(spec.time_factor) + ".";
   }
   if (spec.messages_per_process > 1) {
     facts += " Mbytes/sec counts " + std::to_string(spec.messages_per_process) +
-             " messages per repetition and process.";
+             " messages per repetition and rank.";
   }
   facts += spec.in_default_list ? "" : " Runs only when named or added with -include.";
   return std::string(spec.name) + "\n" + wrapped(facts, 2) + "\n  Example: mpirun -np 4 " +

@@ -75,27 +75,27 @@ inline constexpr bool is_optional<std::optional<Type>> = true;
 
 /// The member at the end of the path. Empty optional members on the path get a default value.
 template <auto first, auto... rest>
-auto& writable(auto& owner) {
+auto& member_at(auto& owner) {
   auto& member = owner.*first;
   if constexpr (sizeof...(rest) == 0) {
     return member;
   } else if constexpr (is_optional<std::remove_cvref_t<decltype(member)>>) {
-    return writable<rest...>(member ? *member : member.emplace());
+    return member_at<rest...>(member ? *member : member.emplace());
   } else {
-    return writable<rest...>(member);
+    return member_at<rest...>(member);
   }
 }
 
 /// A copy of the member at the end of the path. Empty optional members on the path count as default values.
 template <auto first, auto... rest>
-auto readable(const auto& owner) {
+auto value_at(const auto& owner) {
   const auto& member = owner.*first;
   if constexpr (sizeof...(rest) == 0) {
     return member;
   } else if constexpr (is_optional<std::remove_cvref_t<decltype(member)>>) {
-    return readable<rest...>(member.value_or(typename std::remove_cvref_t<decltype(member)>::value_type{}));
+    return value_at<rest...>(member.value_or(typename std::remove_cvref_t<decltype(member)>::value_type{}));
   } else {
-    return readable<rest...>(member);
+    return value_at<rest...>(member);
   }
 }
 
@@ -104,15 +104,15 @@ Value read(const Range& range, std::string_view word) {
   if constexpr (is_optional<Value>) {
     return read<typename Value::value_type>(range, word);
   } else if constexpr (std::is_same_v<Value, bool>) {
-    return word.empty() || on_or_off(word);  // no word: an option without a value
+    return word.empty() || parse_switch(word);  // no word: an option without a value
   } else if constexpr (Named<Value>) {
-    return choice<Value>(word);
+    return parse_choice<Value>(word);
   } else if constexpr (std::is_arithmetic_v<Value>) {
-    if (range.unit > 0) return static_cast<Value>(byte_count(word, range.unit, range.lowest, range.highest));
+    if (range.unit > 0) return static_cast<Value>(parse_bytes(word, range.unit, range.lowest, range.highest));
     if constexpr (std::is_floating_point_v<Value>) {
-      return real_number(word, range.least, range.most) / range.divisor;
+      return parse_real(word, range.least, range.most) / range.divisor;
     } else {
-      return static_cast<Value>(whole_number(word, range.lowest, range.highest));
+      return static_cast<Value>(parse_integer(word, range.lowest, range.highest));
     }
   } else {
     return Value(word);
@@ -120,9 +120,9 @@ Value read(const Range& range, std::string_view word) {
 }
 
 template <class Value>
-OptionValue shown(const Value& value) {
+OptionValue to_option_value(const Value& value) {
   if constexpr (is_optional<Value>) {
-    return value ? shown(*value) : OptionValue();
+    return value ? to_option_value(*value) : OptionValue();
   } else if constexpr (Named<Value>) {
     return std::string(name_of(value));
   } else if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
@@ -141,13 +141,13 @@ constexpr std::span<const char* const> words() {
 }
 
 template <auto... path>
-using Type = decltype(readable<path...>(Options()));
+using Type = decltype(value_at<path...>(Options()));
 
 template <auto... path>
 inline constexpr Field of{
     .set = [](Options& options, const Range& range,
-              std::string_view word) { writable<path...>(options) = read<Type<path...>>(range, word); },
-    .get = [](const Options& options) { return shown(readable<path...>(options)); },
+              std::string_view word) { member_at<path...>(options) = read<Type<path...>>(range, word); },
+    .get = [](const Options& options) { return to_option_value(value_at<path...>(options)); },
     .is_switch = std::is_same_v<Type<path...>, bool>,
     .words = words<Type<path...>>()};
 
@@ -162,7 +162,7 @@ inline constexpr const Field* at = &field::of<path...>;
 template <auto get>
 inline constexpr Field getter{.get = get};
 template <OptionValue (*get)(const Options& options)>
-inline constexpr const Field* shown_by = &getter<get>;
+inline constexpr const Field* computed_by = &getter<get>;
 
 /// What happens to an option that no benchmark uses. It is refused, because the user would believe that the
 /// results were measured with it. Options of IMB that job scripts give to every executable only get a note.

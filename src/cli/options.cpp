@@ -79,7 +79,7 @@ constexpr BenchmarkFilter layout_benchmarks{.matches = [](const Spec& spec) { re
 // exclude them.
 constexpr std::string_view in_passes = "passes precision budget alternate";
 
-// Selection and processes
+// Selection and ranks
 
 void read_benchmarks(ParseState& state, std::string_view path) {
   state.options.input_files.emplace_back(path);
@@ -90,18 +90,18 @@ void read_benchmarks(ParseState& state, std::string_view path) {
 }
 
 void set_processes(ParseState& state, std::string_view word) {
-  state.wanted_processes = whole_number(word, 1, most_int);
+  state.wanted_processes = parse_integer(word, 1, max_int);
   state.options.min_processes = static_cast<int>(std::min<std::int64_t>(state.wanted_processes, state.world));
 }
 
-OptionValue shown_processes(const Options& options) {
+OptionValue get_processes(const Options& options) {
   return std::int64_t{options.min_processes.value_or(options.defaults.min_processes)};
 }
 
 void imply_processes(ParseState& state) {
   if (state.wanted_processes <= state.world) return;
   state.options.warnings.push_back("-npmin " + std::to_string(state.wanted_processes) +
-                                   ": above the number of processes launched; -npmin " +
+                                   ": above the number of ranks launched; -npmin " +
                                    std::to_string(state.world) + " is used");
 }
 
@@ -110,7 +110,7 @@ void set_multi(ParseState& state, std::string_view word) {
   state.options.multi = word == "0" ? Multi::summary : Multi::each_group;
 }
 
-OptionValue shown_multi(const Options& options) {
+OptionValue get_multi(const Options& options) {
   if (options.multi == Multi::off) return {};
   return std::int64_t{options.multi == Multi::summary ? 0 : 1};
 }
@@ -118,33 +118,33 @@ OptionValue shown_multi(const Options& options) {
 void set_map(ParseState& state, std::string_view word) {
   const std::size_t cross = word.find_first_of("xX");
   if (cross == std::string_view::npos) throw BadValue(quoted(word) + " is not PxQ");
-  const std::int64_t rows = whole_number(word.substr(0, cross), 1, most_int);
-  const std::int64_t columns = whole_number(word.substr(cross + 1), 1, most_int);
+  const std::int64_t rows = parse_integer(word.substr(0, cross), 1, max_int);
+  const std::int64_t columns = parse_integer(word.substr(cross + 1), 1, max_int);
   if (rows * columns > state.world) {
-    throw BadValue(shown(word) + " needs " + std::to_string(rows * columns) + " processes, the launch has " +
+    throw BadValue(sanitized(word) + " needs " + std::to_string(rows * columns) + " ranks, the launch has " +
                    std::to_string(state.world));
   }
   state.options.map = Map{static_cast<int>(rows), static_cast<int>(columns)};
 }
 
-OptionValue shown_map(const Options& options) {
+OptionValue get_map(const Options& options) {
   if (!options.map) return {};
   return std::to_string(options.map->rows) + "x" + std::to_string(options.map->columns);
 }
 
-// Lengths and repetitions
+// Message sizes and repetitions
 
 void set_exponents(ParseState& state, std::string_view word) {
   const std::size_t colon = word.find(':');
   Settings& settings = state.options.settings;
   const auto exponent = [](std::string_view text) {
-    return static_cast<int>(whole_number(text, 0, largest_exponent));
+    return static_cast<int>(parse_integer(text, 0, max_exponent));
   };
   if (colon != std::string_view::npos) settings.min_message_log = exponent(word.substr(0, colon));
   settings.max_message_log = exponent(word.substr(colon == std::string_view::npos ? 0 : colon + 1));
 }
 
-OptionValue shown_exponents(const Options& options) {
+OptionValue get_exponents(const Options& options) {
   return std::to_string(options.settings.min_message_log) + ":" +
          std::to_string(options.settings.max_message_log);
 }
@@ -160,18 +160,18 @@ void check_exponents(const ParseState& state) {
 void read_lengths(ParseState& state, std::string_view path) {
   state.options.input_files.emplace_back(path);
   state.options.lengths.clear();
-  for (const TextEntry& entry : read_entries(state.read_file, std::string(path), "msglen", "lengths")) {
+  for (const TextEntry& entry : read_entries(state.read_file, std::string(path), "msglen", "message sizes")) {
     try {
-      state.options.lengths.push_back(byte_count(entry.text, 1, 0, largest_length));
+      state.options.lengths.push_back(parse_bytes(entry.text, 1, 0, max_bytes));
     } catch (const BadValue& error) {
-      throw UsageError(entry.where + error.what() + "; a length is a line such as 4096 or 64k");
+      throw UsageError(entry.where + error.what() + "; a message size is a line such as 4096 or 64k");
     }
   }
 }
 
 void add_lengths(ParseState& state, std::string_view word) {
   for (const std::string_view part : split(word, ',')) {
-    state.options.lengths.push_back(byte_count(part, 1, 0, largest_length));
+    state.options.lengths.push_back(parse_bytes(part, 1, 0, max_bytes));
   }
 }
 
@@ -186,14 +186,15 @@ void add_length(ParseState& state, std::string_view word) {
   add_lengths(state, word);
 }
 
-OptionValue shown_lengths(const Options& options) { return field::shown(options.lengths); }
+OptionValue get_lengths(const Options& options) { return field::to_option_value(options.lengths); }
 
-// Drops a component's default counts, which are lengths in elements, where the user gives lengths in bytes.
+// Drops a component's default counts, which are numbers of elements, if the user gives message sizes in
+// bytes.
 void measure_by_bytes(ParseState& state) {
   if (!state.has("count")) state.options.counts.clear();
 }
 
-// Drops a component's default counts and lengths where the user gives exponents.
+// Drops a component's default counts and message sizes if the user gives exponents.
 void measure_by_exponents(ParseState& state) {
   measure_by_bytes(state);
   const bool has_lengths = state.has("msglen") || state.has("msgsize") || state.has("msgsz");
@@ -213,7 +214,8 @@ void check_zero_size(const ParseState& state) {
   const std::vector<std::int64_t>& lengths = state.options.lengths;
   const auto is_zero = [](std::int64_t length) { return length == 0; };
   if (state.options.zero_size || lengths.empty() || !std::ranges::all_of(lengths, is_zero)) return;
-  throw UsageError("-zero_size off leaves no length to measure; name one above 0, for example: -msgsize 0,8");
+  throw UsageError(
+      "-zero_size off leaves no message size to measure; give one above 0, for example: -msgsize 0,8");
 }
 
 void set_repetitions(ParseState& state, std::string_view word) {
@@ -221,20 +223,20 @@ void set_repetitions(ParseState& state, std::string_view word) {
   std::vector<std::string_view> parts = split(word, ',');
   // Numbers begin with a digit or a sign, policies with a letter.
   if (const std::string_view last = parts.back(); !last.empty() && last.front() >= 'A') {
-    settings.policy = choice<IterationPolicy>(last);
+    settings.policy = parse_choice<IterationPolicy>(last);
     parts.pop_back();
   }
   if (parts.size() > 3) throw BadValue(quoted(word) + " has too many parts");
-  if (!parts.empty()) settings.repetitions = whole_number(parts[0], 1, most_int);
-  if (parts.size() > 1) settings.overall_volume = byte_count(parts[1], mebibyte, 1, largest_length);
-  if (parts.size() > 2) settings.non_aggregate_repetitions = whole_number(parts[2], 1, most_int);
+  if (!parts.empty()) settings.repetitions = parse_integer(parts[0], 1, max_int);
+  if (parts.size() > 1) settings.overall_volume = parse_bytes(parts[1], mebibyte, 1, max_bytes);
+  if (parts.size() > 2) settings.non_aggregate_repetitions = parse_integer(parts[2], 1, max_int);
 }
 
 // Omits the policy, which -iter_policy shows.
-OptionValue shown_repetitions(const Options& options) {
+OptionValue get_repetitions(const Options& options) {
   const Settings& settings = options.settings;
   return std::to_string(settings.repetitions) + "," +
-         to_text(settings.overall_volume, size(mebibyte, 1, largest_length)) + "," +
+         to_text(settings.overall_volume, size(mebibyte, 1, max_bytes)) + "," +
          std::to_string(settings.non_aggregate_repetitions);
 }
 
@@ -242,7 +244,7 @@ OptionValue shown_repetitions(const Options& options) {
 
 void set_reduction_type(ParseState& state, std::string_view word) {
   if (same_name(word, "byte")) throw BadValue("MPI_SUM is not defined for bytes");
-  state.options.reduction.type = choice<DataType>(word);
+  state.options.reduction.type = parse_choice<DataType>(word);
 }
 
 void check_reduction_type(const ParseState& state) {
@@ -252,7 +254,7 @@ void check_reduction_type(const ParseState& state) {
 }
 
 void set_contiguity(ParseState& state, std::string_view word) {
-  state.options.data.contiguity = state.options.reduction.contiguity = choice<Contiguity>(word);
+  state.options.data.contiguity = state.options.reduction.contiguity = parse_choice<Contiguity>(word);
 }
 
 void set_off_cache(ParseState& state, std::string_view word) {
@@ -260,17 +262,17 @@ void set_off_cache(ParseState& state, std::string_view word) {
   const std::size_t comma = word.find(',');
   const std::string_view bytes = word.substr(0, comma);
   OffCache cache{settings.cache_size, settings.cache_line};
-  if (bytes != "-1") cache.cache_size = byte_count(bytes, mebibyte, 1, largest_cache);
+  if (bytes != "-1") cache.cache_size = parse_bytes(bytes, mebibyte, 1, max_cache);
   if (comma != std::string_view::npos) {
-    cache.cache_line = static_cast<int>(byte_count(word.substr(comma + 1), 1, 1, largest_cache_line));
+    cache.cache_line = static_cast<int>(parse_bytes(word.substr(comma + 1), 1, 1, max_cache_line));
   }
   state.options.off_cache = cache;
 }
 
-OptionValue shown_off_cache(const Options& options) {
+OptionValue get_off_cache(const Options& options) {
   if (!options.off_cache) return {};
   const auto [cache, line] = *options.off_cache;
-  return (cache == 0 ? "-1" : to_text(cache, size(mebibyte, 1, largest_cache))) +
+  return (cache == 0 ? "-1" : to_text(cache, size(mebibyte, 1, max_cache))) +
          (line == 0 ? "" : "," + std::to_string(line));
 }
 
@@ -284,7 +286,7 @@ void set_halo(ParseState& state, std::string_view word) {
   constexpr std::string_view faces = "faces", corners = "corners";
   Stencil& halo = pairs_of(state).halo;
   if (parts.size() > 2) throw BadValue(quoted(word) + " has too many parts");
-  halo.dimensions = static_cast<int>(whole_number(parts.front(), 1, most_dimensions));
+  halo.dimensions = static_cast<int>(parse_integer(parts.front(), 1, max_dimensions));
   halo.corners = false;
   if (parts.size() == 1) return;
   halo.corners = same_name(parts.back(), corners);
@@ -293,25 +295,24 @@ void set_halo(ParseState& state, std::string_view word) {
   }
 }
 
-OptionValue shown_halo(const Options& options) {
+OptionValue get_halo(const Options& options) {
   const Stencil halo = options.pairs.value_or(PairOptions{}).halo;
   return std::to_string(halo.dimensions) + (halo.corners ? ",corners" : "");
 }
 
-// `most`: the largest value that the processes of the launch allow.
+// `most`: the largest value that the number of ranks allows.
 [[noreturn]] void refuse_pairs(const std::string& option, const std::string& why, int most, int world) {
-  throw UsageError(
-      option + ": " +
-      (world == 1 ? "needs at least 2 processes" : why + "; give at most " + std::to_string(most)));
+  throw UsageError(option + ": " +
+                   (world == 1 ? "needs at least 2 ranks" : why + "; give at most " + std::to_string(most)));
 }
 
 void check_pairs(const ParseState& state) {
-  const int most = state.world / 2, pairs = state.options.pairs->most_pairs;
+  const int most = state.world / 2, pairs = state.options.pairs->max_pairs;
   if (pairs <= most) return;
-  refuse_pairs("-pairs " + std::to_string(pairs),
-               std::to_string(state.world) + " processes make " +
-                   (most == 1 ? "1 pair" : std::to_string(most) + " pairs"),
-               most, state.world);
+  refuse_pairs(
+      "-pairs " + std::to_string(pairs),
+      std::to_string(state.world) + " ranks make " + (most == 1 ? "1 pair" : std::to_string(most) + " pairs"),
+      most, state.world);
 }
 
 void check_stride(const ParseState& state) {
@@ -326,7 +327,7 @@ void check_stride(const ParseState& state) {
 // loop has MPI calls only.
 template <bool sends>
 void accept_payload(ParseState& state, std::string_view word) {
-  if (!on_or_off(word)) return;
+  if (!parse_switch(word)) return;
   state.options.warnings.push_back(
       std::string(sends ? "-msgwr" : "-msgrd") + " on: no effect; buffers are " +
       (sends ? "written before a table, not before each message" : "not read after each message"));
@@ -339,15 +340,15 @@ void set_grid(Topology& topology, std::string_view word) {
     if (!word.ends_with('d') && !word.ends_with('D')) {
       throw BadValue(quoted(word) + " is no grid: give its extents, as 4x2, or its dimensions, as 3d");
     }
-    topology.dimensions = static_cast<int>(whole_number(word.substr(0, word.size() - 1), 1, most_dimensions));
+    topology.dimensions = static_cast<int>(parse_integer(word.substr(0, word.size() - 1), 1, max_dimensions));
     return;
   }
-  if (parts.size() > most_dimensions) {
-    throw BadValue(quoted(word) + " has more than " + std::to_string(most_dimensions) + " dimensions");
+  if (parts.size() > max_dimensions) {
+    throw BadValue(quoted(word) + " has more than " + std::to_string(max_dimensions) + " dimensions");
   }
   topology.dimensions = static_cast<int>(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    topology.extents[i] = static_cast<int>(whole_number(parts[i], 1, most_extent));
+    topology.extents[i] = static_cast<int>(parse_integer(parts[i], 1, max_extent));
   }
 }
 
@@ -360,7 +361,7 @@ void set_topology(ParseState& state, std::string_view word) {
   if (same_name(kind, random)) {
     if (rest.empty()) throw BadValue("random needs a number of neighbors, as random:3");
     topology.kind = TopologyKind::random;
-    topology.degree = static_cast<int>(whole_number(rest, 1, most_int));
+    topology.degree = static_cast<int>(parse_integer(rest, 1, max_int));
   } else if (same_name(kind, graph)) {
     topology.kind = TopologyKind::graph;
     topology.dimensions = default_grid_dimensions;
@@ -373,7 +374,7 @@ void set_topology(ParseState& state, std::string_view word) {
   state.options.topology = topology;
 }
 
-OptionValue shown_topology(const Options& options) {
+OptionValue get_topology(const Options& options) {
   const Topology topology = options.topology.value_or(Topology{.dimensions = default_grid_dimensions});
   if (topology.kind == TopologyKind::random) return "random:" + std::to_string(topology.degree);
   std::string grid = topology.kind == TopologyKind::graph ? "graph:" : "";
@@ -389,8 +390,7 @@ void check_topology(const ParseState& state) {
   const int world = state.world, most = topology.neighbors(world);
   if (topology.degree > most) {
     throw UsageError("-topo random:" + std::to_string(topology.degree) + ": with " + std::to_string(world) +
-                     (world == 1 ? " process" : " processes") +
-                     ", give at most random:" + std::to_string(most));
+                     (world == 1 ? " rank" : " ranks") + ", give at most random:" + std::to_string(most));
   }
   if (!topology.has_extents()) return;
   // It is a usage error only if no group has the size of the grid.
@@ -401,9 +401,9 @@ void check_topology(const ParseState& state) {
   if (std::ranges::find(counts, topology.size()) != counts.end()) return;
   std::string groups;
   for (const int count : counts) groups += (groups.empty() ? "" : ", ") + std::to_string(count);
-  throw UsageError("-topo: a grid of " + std::to_string(topology.size()) + " processes, but groups have " +
+  throw UsageError("-topo: a grid of " + std::to_string(topology.size()) + " ranks, but groups have " +
                    groups + "; give other extents, or " + std::to_string(topology.dimensions) +
-                   "d for any number of processes");
+                   "d for any number of ranks");
 }
 
 void imply_clock(ParseState& state) {
@@ -418,9 +418,9 @@ void check_clock(const ParseState& state) {
 }
 
 void set_arrival(ParseState& state, std::string_view word) {
-  constexpr double longest = 1e6, largest_factor = 1000;
+  constexpr double longest = 1e6, max_factor = 1000;
   const std::size_t colon = word.find(':');
-  ArrivalChoice arrival{.pattern = choice<ArrivalPattern>(word.substr(0, colon))};
+  ArrivalChoice arrival{.pattern = parse_choice<ArrivalPattern>(word.substr(0, colon))};
   if (colon == std::string_view::npos) {
     arrival.relative = arrival.pattern != ArrivalPattern::even;
     arrival.width = arrival.relative ? 1 : 0;
@@ -429,13 +429,13 @@ void set_arrival(ParseState& state, std::string_view word) {
   } else {
     const std::string_view text = word.substr(colon + 1);
     arrival.relative = text.starts_with('x') || text.starts_with('X');
-    arrival.width = arrival.relative ? real_number(text.substr(1), 0, largest_factor)
-                                     : real_number(text, 0, longest) / 1e6;
+    arrival.width =
+        arrival.relative ? parse_real(text.substr(1), 0, max_factor) : parse_real(text, 0, longest) / 1e6;
   }
   state.options.arrival = arrival;
 }
 
-OptionValue shown_arrival(const Options& options) {
+OptionValue get_arrival(const Options& options) {
   if (!options.arrival) return {};
   const ArrivalChoice& arrival = *options.arrival;
   const std::string pattern = name_of(arrival.pattern);
@@ -462,7 +462,7 @@ void check_arrival(const ParseState& state) {
 }
 
 void set_seed(ParseState& state, std::string_view word) {
-  state.seed = static_cast<std::uint64_t>(whole_number(word, 0, most_seed));
+  state.seed = static_cast<std::uint64_t>(parse_integer(word, 0, max_seed));
 }
 
 bool draws_graph(const Options& options) {
@@ -476,7 +476,7 @@ void imply_seed(ParseState& state) {
   if (options.pairs) options.pairs->seed = *state.seed;
 }
 
-OptionValue shown_seed(const Options& options) {
+OptionValue get_seed(const Options& options) {
   std::uint64_t seed = options.topology.value_or(Topology{}).seed;
   if (options.fabric) seed = options.fabric->seed;
   if (options.pairs) seed = options.pairs->seed;
@@ -505,14 +505,14 @@ void check_sync_mode(const ParseState& state) {
 void set_layout(ParseState& state, std::string_view word) {
   constexpr std::int64_t most = 1 << 20;
   const std::vector<std::string_view> parts = split(word, ':');
-  DataLayout layout{.placement = choice<Placement>(parts.front())};
+  DataLayout layout{.placement = parse_choice<Placement>(parts.front())};
   if (layout.placement != Placement::vector) {
     if (parts.size() > 1) throw BadValue(quoted(word) + ": only a vector has numbers, as vector:1:8");
   } else if (parts.size() != 3) {
     throw BadValue(quoted(word) + ": a vector has a block and a stride, as vector:1:8");
   } else {
-    layout.block = whole_number(parts[1], 1, most);
-    layout.stride = whole_number(parts[2], 1, most);
+    layout.block = parse_integer(parts[1], 1, most);
+    layout.stride = parse_integer(parts[2], 1, most);
     if (layout.stride < layout.block) {
       throw BadValue(quoted(word) + ": the stride is less than the block, so that blocks would overlap");
     }
@@ -521,7 +521,7 @@ void set_layout(ParseState& state, std::string_view word) {
   state.options.layout = layout;
 }
 
-OptionValue shown_layout(const Options& options) { return name_of(options.layout); }
+OptionValue get_layout(const Options& options) { return name_of(options.layout); }
 
 void check_layout(const ParseState& state) {
   const Options& options = state.options;
@@ -554,11 +554,11 @@ void set(ParseState& state, std::string_view word) {
   set_parameter(state.options, word);
 }
 
-OptionValue shown_set(const Options& options) { return settings_without_option(options); }
+OptionValue get_set(const Options& options) { return settings_without_option(options); }
 
 // Output files must differ from each other and from the files that the command line reads.
 void check_files(const ParseState& state) {
-  constexpr std::size_t longest_path = 1024;
+  constexpr std::size_t max_path = 1024;
   const Options& options = state.options;
   const auto same = [&](const std::string& a, const std::string& b) {
     const auto normal = [](const std::string& name) {
@@ -568,14 +568,14 @@ void check_files(const ParseState& state) {
     return state.same_file ? state.same_file(a, b) : normal(a) == normal(b);
   };
   if (same(options.json_file, options.dump_file)) {
-    throw UsageError("-json and -dumpfile name the same file, " + shown(options.json_file, longest_path) +
+    throw UsageError("-json and -dumpfile name the same file, " + sanitized(options.json_file, max_path) +
                      "; use different files");
   }
   const auto check_overwriting = [&](const std::string& option, const std::string& name) {
     const auto input =
         std::ranges::find_if(options.input_files, [&](const std::string& path) { return same(name, path); });
     if (input == options.input_files.end()) return;
-    throw UsageError(option + " would overwrite " + shown(*input, longest_path) +
+    throw UsageError(option + " would overwrite " + sanitized(*input, max_path) +
                      ", which this command line reads; name another file");
   };
   check_overwriting("-json", options.json_file);
@@ -598,10 +598,10 @@ void add_info(ParseState& state, std::string_view word) {
   }
 }
 
-OptionValue shown_info(const Options& options) {
+OptionValue get_info(const Options& options) {
   std::vector<std::string> hints;
   for (const auto& [key, value] : options.info) hints.push_back(key + "=" + value);
-  return field::shown(hints);
+  return field::to_option_value(hints);
 }
 
 void set_file(ParseState& state, std::string_view word) {
@@ -614,8 +614,8 @@ void check_reorder(const ParseState& state) {
   if (reorder == 0 || reorder % world != 0) return;
   throw UsageError(
       "-reorder " + std::to_string(reorder) + ": with " + std::to_string(world) +
-      (world == 1 ? " process" : " processes") +
-      ", each rank would read what it wrote; give a number from 1 to the number of processes less 1");
+      (world == 1 ? " rank" : " ranks") +
+      ", each rank would read what it wrote; give a number from 1 to the number of ranks less 1");
 }
 
 // -precision alone does not limit the passes, so it gets a default budget.
@@ -625,7 +625,7 @@ void imply_budget(ParseState& state) {
 }
 
 void read_variant(ParseState& state, std::string text) {
-  constexpr std::size_t longest_label = 60;
+  constexpr std::size_t max_label = 60;
   constexpr auto is_graphic = [](char c) { return c > ' ' && c <= '~'; };
   std::ranges::replace(text, '\t', ' ');
   Variant variant;
@@ -634,8 +634,8 @@ void read_variant(ParseState& state, std::string text) {
     const std::size_t equals = word.find('=');
     if (variant.label.empty()) {
       if (equals != std::string_view::npos) throw BadValue("the label is missing before " + quoted(word));
-      if (word.size() > longest_label || !std::ranges::all_of(word, is_graphic)) {
-        throw BadValue(quoted(word) + " is not a label of up to " + std::to_string(longest_label) +
+      if (word.size() > max_label || !std::ranges::all_of(word, is_graphic)) {
+        throw BadValue(quoted(word) + " is not a label of up to " + std::to_string(max_label) +
                        " ASCII characters");
       }
       variant.label = word;
@@ -681,14 +681,14 @@ void set_interleaving(ParseState& state, std::string_view word) {
   if (colon == std::string_view::npos || colon == 0 || parts[2].empty()) {
     throw BadValue(quoted(word) + " is not PARTS,HOST:PORT,TOKEN");
   }
-  whole_number(parts[1].substr(colon + 1), 1, 65535);
-  state.options.interleaving = {.segments = static_cast<int>(whole_number(parts[0], 1, 1000)),
+  parse_integer(parts[1].substr(colon + 1), 1, 65535);
+  state.options.interleaving = {.segments = static_cast<int>(parse_integer(parts[0], 1, 1000)),
                                 .host = std::string(parts[1].substr(0, colon)),
                                 .port = std::string(parts[1].substr(colon + 1)),
                                 .token = std::string(parts[2])};
 }
 
-OptionValue shown_turns(const Options& options) {
+OptionValue get_turns(const Options& options) {
   if (!options.interleaving) return {};
   return std::int64_t{options.interleaving->segments};
 }
@@ -696,10 +696,10 @@ OptionValue shown_turns(const Options& options) {
 // Threads
 
 void set_threads(ParseState& state, std::string_view word) {
-  state.options.threads.asked = static_cast<int>(whole_number(word, 1, most_threads));
+  state.options.threads.asked = static_cast<int>(parse_integer(word, 1, max_threads));
 }
 
-OptionValue shown_threads(const Options& options) { return std::int64_t{options.threads.count}; }
+OptionValue get_threads(const Options& options) { return std::int64_t{options.threads.count}; }
 
 // Several threads need MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE. The default is the latter.
 void imply_level(ParseState& state) {
@@ -712,19 +712,19 @@ void imply_level(ParseState& state) {
 void set_counts(ParseState& state, std::string_view word) {
   state.options.counts.clear();
   for (const std::string_view part : split(word, ',')) {
-    state.options.counts.push_back(whole_number(part, 0, largest_length >> 8));
+    state.options.counts.push_back(parse_integer(part, 0, max_bytes >> 8));
   }
 }
 
-OptionValue shown_counts(const Options& options) { return field::shown(options.counts); }
+OptionValue get_counts(const Options& options) { return field::to_option_value(options.counts); }
 
 void set_type(ParseState& state, std::string_view word) {
   constexpr DataType types[] = {DataType::integer, DataType::character};
-  state.options.data.type = state.options.reduction.type = choice(types, name_of<DataType>, word);
+  state.options.data.type = state.options.reduction.type = parse_choice(types, name_of<DataType>, word);
 }
 
 void set_warm_up(ParseState& state, std::string_view word) {
-  state.options.settings.warm_up_repetitions = static_cast<int>(whole_number(word, 0, most_int));
+  state.options.settings.warm_up_repetitions = static_cast<int>(parse_integer(word, 0, max_int));
   state.options.warm_up = state.options.settings.warm_up_repetitions > 0;
 }
 
@@ -732,18 +732,18 @@ void set_barrier(ParseState& state, std::string_view word) {
   state.options.own_barrier = same_name(word, "special");
   if (state.options.own_barrier) return;
   if (!is_switch(word)) throw BadValue(quoted(word) + " is not one of on, off, special");
-  state.options.thread_barrier = on_or_off(word);
+  state.options.thread_barrier = parse_switch(word);
 }
 
 void set_alignment(ParseState& state, std::string_view word) {
-  const std::int64_t alignment = byte_count(word, 1, 1, 1 << 30);
+  const std::int64_t alignment = parse_bytes(word, 1, 1, 1 << 30);
   if ((alignment & (alignment - 1)) != 0) throw BadValue(quoted(word) + " is not a power of two");
   state.options.threads.alignment = alignment;
 }
 
 // Fabrics
 
-constexpr int most_endpoints = 1 << 24;
+constexpr int max_endpoints = 1 << 24;
 
 FabricOptions& fabric_of(ParseState& state) {
   std::optional<FabricOptions>& fabric = state.options.fabric;
@@ -761,22 +761,22 @@ void set_rounds(ParseState& state, std::string_view word) {
   if (!word.empty() && word.front() > '9') {
     throw BadValue(quoted(word) + " is neither a number nor one_to_all nor all_to_one");
   }
-  fabric.each_meets = static_cast<int>(whole_number(word, 1, most_endpoints));
+  fabric.each_meets = static_cast<int>(parse_integer(word, 1, max_endpoints));
   fabric.rounds = RoundKind::some;
 }
 
-OptionValue shown_rounds(const Options& options) {
+OptionValue get_rounds(const Options& options) {
   const FabricOptions fabric = options.fabric.value_or(FabricOptions{});
   if (fabric.rounds == RoundKind::some) return std::int64_t{fabric.each_meets};
   if (has_hub(fabric.rounds)) return std::string(name_of(fabric.rounds));
   return {};
 }
 
-OptionValue shown_halves(const Options& options) {
+OptionValue get_halves(const Options& options) {
   return options.fabric && options.fabric->rounds == RoundKind::halves;
 }
 
-OptionValue shown_pairs_file(const Options& options) {
+OptionValue get_pairs_file(const Options& options) {
   return options.fabric && options.fabric->rounds == RoundKind::listed ? OptionValue(true) : OptionValue();
 }
 
@@ -801,8 +801,8 @@ void check_hub(const ParseState& state) {
 EndpointPair pair_of(std::string_view word) {
   const std::size_t dash = word.find('-');
   if (dash == std::string_view::npos) throw BadValue(quoted(word) + " is not A-B");
-  const EndpointPair pair{static_cast<int>(whole_number(word.substr(0, dash), 0, most_endpoints)),
-                          static_cast<int>(whole_number(word.substr(dash + 1), 0, most_endpoints))};
+  const EndpointPair pair{static_cast<int>(parse_integer(word.substr(0, dash), 0, max_endpoints)),
+                          static_cast<int>(parse_integer(word.substr(dash + 1), 0, max_endpoints))};
   if (pair.a == pair.b) throw BadValue(quoted(word) + " pairs an endpoint with itself");
   return pair;
 }
@@ -877,18 +877,18 @@ void set_kinds(MemoryChoice& memory, const KindName& send, const KindName& recei
 void set_memory(ParseState& state, std::string_view word) {
   const std::vector<std::string_view> sides = split(word, ',');
   if (sides.size() > 2) throw BadValue(quoted(word) + ": there are two sides, send and receive");
-  const KindName& send = choice(kind_names, &KindName::name, sides.front());
-  set_kinds(state.options.memory, send, choice(kind_names, &KindName::name, sides.back()));
+  const KindName& send = parse_choice(kind_names, &KindName::name, sides.front());
+  set_kinds(state.options.memory, send, parse_choice(kind_names, &KindName::name, sides.back()));
 }
 
-OptionValue shown_memory(const Options& options) { return options.memory.names(); }
+OptionValue get_memory(const Options& options) { return options.memory.names(); }
 
 bool is_memory_kind(std::string_view word) {
   return std::ranges::any_of(kind_names, [&](const KindName& kind) { return same_name(kind.name, word); });
 }
 
 void set_alloc_type(ParseState& state, std::string_view word) {
-  const KindName& kind = choice(alloc_type_names, &KindName::name, word);
+  const KindName& kind = parse_choice(alloc_type_names, &KindName::name, word);
   set_kinds(state.options.memory, kind, kind);
 }
 
@@ -915,10 +915,10 @@ void set_gpu(ParseState& state, std::string_view word) {
     throw BadValue(quoted(word) + " is neither a number nor local_rank nor round_robin");
   }
   memory.gpu = GpuChoice::number;
-  memory.gpu_number = static_cast<int>(whole_number(word, 0, 1023));
+  memory.gpu_number = static_cast<int>(parse_integer(word, 0, 1023));
 }
 
-OptionValue shown_gpu(const Options& options) {
+OptionValue get_gpu(const Options& options) {
   const MemoryChoice& memory = options.memory;
   if (memory.gpu == GpuChoice::number) return std::int64_t{memory.gpu_number};
   return std::string(name_of(memory.gpu));
@@ -990,14 +990,14 @@ constexpr Option process_rows[] = {
      .help = "run on N, 2N, 4N, ... and all ranks",
      .default_of =
          [](const Defaults& defaults) {
-           return defaults.min_processes == all_processes ? "all processes"
+           return defaults.min_processes == all_processes ? "all ranks"
                                                           : std::to_string(defaults.min_processes);
          },
      .example = "-npmin 4",
      .details = "A launch of 10 ranks with -npmin 2 runs on 2, 4, 8 and 10. If N is above the number "
                 "of ranks launched, all of them run, with a warning. Single transfers always run on "
                 "2.",
-     .field = shown_by<shown_processes>,
+     .field = computed_by<get_processes>,
      .apply = set_processes,
      .used_by = &grouped_benchmarks,
      .imply = imply_processes},
@@ -1009,7 +1009,7 @@ constexpr Option process_rows[] = {
      .example = "-multi 1",
      .details = "0: one row with the extremes over all groups.\n1: one row for each group.\n"
                 "The prefix Multi- before a name asks for groups for that benchmark only.",
-     .field = shown_by<shown_multi>,
+     .field = computed_by<get_multi>,
      .apply = set_multi,
      .used_by = &grouped_benchmarks},
     {.name = "map",
@@ -1020,9 +1020,9 @@ constexpr Option process_rows[] = {
      .example = "-map 4x2",
      .details =
          "Row r of the matrix holds the ranks r, r+P, r+2P, ...; groups are filled row by row. With two "
-         "nodes of P processes each, -map Px2 -multi 0 PingPong pairs every process with its counterpart on "
-         "the other node. P times Q must not exceed the number of processes launched; other ranks are idle.",
-     .field = shown_by<shown_map>,
+         "nodes of P ranks each, -map Px2 -multi 0 PingPong pairs every rank with its counterpart on the "
+         "other node. P times Q must not exceed the number of ranks launched; other ranks are idle.",
+     .field = computed_by<get_map>,
      .apply = set_map,
      .used_by = &grouped_benchmarks},
     {.name = "thread_level",
@@ -1041,21 +1041,21 @@ constexpr Option length_rows[] = {
      .syntax = "[MIN:]MAX",
      .help = "message sizes 0, 2^MIN, 2^(MIN+1), ... 2^MAX bytes",
      .default_of = [](const Defaults& defaults) -> std::string {
-       if (defaults.counts.back() > 0) return "lengths of -count";
-       if (defaults.lengths.back() > 0) return "lengths of -msgsize";
+       if (defaults.counts.back() > 0) return "message sizes of -count";
+       if (defaults.lengths.back() > 0) return "message sizes of -msgsize";
        return std::to_string(defaults.settings.min_message_log) + ":" +
               std::to_string(defaults.settings.max_message_log);
      },
      .example = "-msglog 3:7",
-     .details = "Exponents from 0 to {largest_exponent}. MIN defaults to MINMSGLOG (-set).",
-     .field = shown_by<shown_exponents>,
+     .details = "Exponents from 0 to {max_exponent}. MIN defaults to MINMSGLOG (-set).",
+     .field = computed_by<get_exponents>,
      .apply = set_exponents,
      .imply = measure_by_exponents,
      .check = check_exponents},
     {.name = "msglen",
      .syntax = "FILE",
      .help = "use the message sizes listed in FILE",
-     .example = "-msglen lengths.txt",
+     .example = "-msglen sizes.txt",
      .details = "One message size per line, in bytes or with k, m or g, in any order; a comment "
                 "begins with #.",
      .apply = read_lengths,
@@ -1063,21 +1063,20 @@ constexpr Option length_rows[] = {
      .imply = measure_by_bytes},
     {.name = "msgsize",
      .common = true,
-     .syntax = "LENGTH[,LENGTH...]",
+     .syntax = "SIZE[,SIZE...]",
      .help = "use these message sizes",
      .example = "-msgsize 0,1,4k,1m",
      .details = "In bytes or with k, m or g (powers of 1024), in the order given. A message size that "
                 "is not a multiple of the data type's size is rounded up.",
-     .field = shown_by<shown_lengths>,
+     .field = computed_by<get_lengths>,
      .apply = set_lengths,
      .excludes = "msglog msgsz",
      .imply = measure_by_bytes},
     {.name = "msgsz",
-     .syntax = "LENGTH",
+     .syntax = "SIZE",
      .help = "measure this message size; repeat for more",
      .example = "-msgsz 4097 -msgsz 5k",
-     .details =
-         "As IMB-P2P has it. The lengths are measured in the order given, in place of the powers of two.",
+     .details = "Option of IMB-P2P. The sizes are measured in the order given, instead of the powers of two.",
      .apply = add_length,
      .excludes = "msglog",
      .imply = measure_by_bytes},
@@ -1101,17 +1100,17 @@ constexpr Option repetition_rows[] = {
                   std::to_string(settings.non_aggregate_repetitions) + "," + name_of(settings.policy);
          },
      .example = "-iter 2000,multiple_np",
-     .details = "N: maximum repetitions per length.\n"
-                "VOL: maximum volume per length in MiB (or 64k, 1g), which limits repetitions.\n"
+     .details = "N: maximum repetitions per message size.\n"
+                "VOL: maximum volume per message size in MiB (or 64k, 1g), which limits repetitions.\n"
                 "NONAGGR: maximum repetitions of non-aggregate benchmarks.\n"
                 "POLICY: see -iter_policy; after any of the numbers, or alone.",
-     .field = shown_by<shown_repetitions>,
+     .field = computed_by<get_repetitions>,
      .apply = set_repetitions},
     {.name = "iter_policy",
      .syntax = "POLICY",
      .example = "-iter_policy multiple_np",
      .details = "dynamic: as many repetitions as VOL of -iter and -time allow.\n"
-                "multiple_np: the same, in multiples of the number of processes, so that each is root "
+                "multiple_np: the same, in multiples of the number of ranks, so that each is root "
                 "equally often.\n"
                 "auto: multiple_np for collectives with a root, dynamic for all others.\n"
                 "off: always N repetitions (-iter); VOL and -time have no effect.",
@@ -1123,7 +1122,7 @@ constexpr Option repetition_rows[] = {
      .example = "-time 1.5",
      .details =
          "Limits the number of repetitions, by an estimate that takes a tenth as long, at most about one "
-         "second. If not one repetition fits, the length becomes a time-out row and the run continues.",
+         "second. If not one repetition fits, the message size gets a time-out row and the run continues.",
      .field = at<&Options::settings, &Settings::seconds_per_sample>,
      .range = real(0, 1e9)},
     {.name = "warm_up",
@@ -1159,7 +1158,7 @@ constexpr Option method_rows[] = {
                 "size of a cache line, in bytes. If SIZE is -1, or LINE is left out, the value of the "
                 "machine is used, or that in CACHE_SIZE or CACHE_LINE_SIZE (-set). Messages lie at "
                 "least two cache lines apart.",
-     .field = shown_by<shown_off_cache>,
+     .field = computed_by<get_off_cache>,
      .apply = set_off_cache},
     {.name = "mem",
      .common = true,
@@ -1169,7 +1168,7 @@ constexpr Option method_rows[] = {
      .details = "In GB of 2^30 bytes or with k, m or g. A message size that needs more becomes an "
                 "out-of-mem row that shows the memory needed, and the run continues.",
      .field = at<&Options::settings, &Settings::max_memory>,
-     .range = size(gibibyte, 1, largest_length)},
+     .range = size(gibibyte, 1, max_bytes)},
     {.name = "root_shift",
      .help = "change the root with each repetition",
      .example = "-root_shift off",
@@ -1211,7 +1210,7 @@ constexpr Option method_rows[] = {
                 "microseconds, or xN: N times what the operation takes with even arrival, under the first "
                 "variant of -alternate; x1 if it is left out. Ranks count from the root, which stays rank "
                 "0. Implies -sync_start clock.",
-     .field = shown_by<shown_arrival>,
+     .field = computed_by<get_arrival>,
      .apply = set_arrival,
      .used_by = &clock_start_benchmarks,
      .imply = imply_arrival,
@@ -1276,7 +1275,7 @@ constexpr Option method_rows[] = {
      .details = "Seed of random partners, of -topo random:N, and of the order of rounds in IMB-FABRIC. The "
                 "same number gives the same partners in the same order, with every MPI. Partners are drawn "
                 "for {partner_rounds} rounds before the clock starts; further repetitions use them again.",
-     .field = shown_by<shown_seed>,
+     .field = computed_by<get_seed>,
      .apply = set_seed,
      .used_by = &random_benchmarks,
      .imply = imply_seed,
@@ -1285,36 +1284,35 @@ constexpr Option method_rows[] = {
      .syntax = "N[,corners]",
      .help = "IMB-P2P: the periodic grid of Halo and simple_halo",
      .example = "-halo 2,corners Halo",
-     .details = "N: 1 to {most_dimensions} dimensions, whose extents are as equal as the number of processes "
-                "allows. Each process exchanges with 2 neighbors per dimension; corners: also with "
-                "neighbors across edges and corners, 26 in 3 dimensions (N,faces: not). A process is its own "
-                "neighbor in "
-                "a dimension of extent 1.",
-     .field = shown_by<shown_halo>,
+     .details = "N: 1 to {max_dimensions} dimensions, whose extents are as equal as the number of ranks "
+                "allows. Each rank exchanges with 2 neighbors per dimension; corners: also with "
+                "neighbors across edges and corners, 26 in 3 dimensions (N,faces: not). A rank is its own "
+                "neighbor in a dimension of extent 1.",
+     .field = computed_by<get_halo>,
      .apply = set_halo,
      .used_by = &torus_benchmarks},
     {.name = "topo",
      .syntax = "TOPOLOGY",
      .help = "neighbors of a rank in neighborhood collectives",
      .example = "-topo 2x2 Neighbor_alltoall",
-     .details = "3d: a periodic grid of 1 to {most_dimensions} dimensions, whose extents are as equal as the "
-                "number of processes allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, "
+     .details = "3d: a periodic grid of 1 to {max_dimensions} dimensions, whose extents are as equal as the "
+                "number of ranks allows. 4x2: with these extents, in groups of 8. graph, graph:4x2, "
                 "graph:3d: the same neighbors, as a distributed graph. random:N: a graph drawn at random "
-                "(-seed), in which each process sends to N others and receives from N others.",
-     .field = shown_by<shown_topology>,
+                "(-seed), in which each rank sends to N others and receives from N others.",
+     .field = computed_by<get_topology>,
      .apply = set_topology,
      .used_by = &topology_benchmarks,
      .check = check_topology},
     {.name = "pairs",
      .syntax = "N",
      .help = "IMB-P2P: pairs of ranks of Multi_pair",
-     .default_text = "half of the processes",
+     .default_text = "half of the ranks",
      .example = "-pairs 2 Multi_pair",
      .details = "N in all: rank i of the first half with rank i of the second, for the first N ranks of "
                 "each; others are idle. On two nodes with half of the ranks each, in order, N is the number "
                 "of pairs per node.",
-     .field = at<&Options::pairs, &PairOptions::most_pairs>,
-     .range = whole(1, most_int),
+     .field = at<&Options::pairs, &PairOptions::max_pairs>,
+     .range = whole(1, max_int),
      .used_by = &multi_pair_benchmarks,
      .check = check_pairs},
     {.name = "msgwr",
@@ -1381,7 +1379,7 @@ constexpr Option thread_rows[] = {
          "More than one thread needs MPI_THREAD_MULTIPLE, which is then requested, or MPI_THREAD_SERIALIZED "
          "with -thread_level serialized: then the repetitions of the threads take turns. IMB-MPI4: threads "
          "that mark the parts of a message of Partitioned_... (MPI_Pready).",
-     .field = shown_by<shown_threads>,
+     .field = computed_by<get_threads>,
      .apply = set_threads,
      .used_by = &threaded_or_partitioned_benchmarks,
      .imply = imply_level,
@@ -1402,10 +1400,10 @@ constexpr Option thread_rows[] = {
      .used_by = &threaded_or_partitioned_benchmarks},
     {.name = "stride",
      .syntax = "N",
-     .help = "distance between communicating processes",
+     .help = "distance between communicating ranks",
      .example = "-stride 1",
-     .details = "1: pairs 0 and 1, 2 and 3, ...; 2: 0 and 2, 1 and 3, ... 0: half of the processes, and, in "
-                "the chains of SendRecvMT and ExchangeMT, 1. Processes without a partner are idle.",
+     .details = "1: pairs 0 and 1, 2 and 3, ...; 2: 0 and 2, 1 and 3, ... 0: half of the ranks; 1 in "
+                "the chains of SendRecvMT and ExchangeMT. Ranks without a partner are idle.",
      .field = at<&Options::stride>,
      .range = whole(0, 1 << 30),
      .used_by = &threaded_pair_benchmarks,
@@ -1415,7 +1413,7 @@ constexpr Option thread_rows[] = {
      .help = "elements in each message of a thread",
      .example = "-count 1,1024",
      .details = "#bytes shows the bytes of all threads of a process together.",
-     .field = shown_by<shown_counts>,
+     .field = computed_by<get_counts>,
      .apply = set_counts,
      .used_by = &threaded_benchmarks,
      .instead = "-msgsize",
@@ -1436,7 +1434,7 @@ constexpr Option thread_rows[] = {
      .example = "-repeat 100",
      .field = at<&Options::settings, &Settings::repetitions>,
      .recorded = false,
-     .range = whole(1, most_int),
+     .range = whole(1, max_int),
      .excludes = "iter"},
     {.name = "warmup",
      .syntax = "N",
@@ -1447,7 +1445,7 @@ constexpr Option thread_rows[] = {
      .apply = set_warm_up},
     {.name = "barrier",
      .syntax = "on|off|special",
-     .help = "synchronize processes before each sample",
+     .help = "synchronize ranks before each sample",
      .example = "-barrier special",
      .details =
          "on: in MPI_Barrier. off: only between the threads of a process. special: as -imb_barrier on.",
@@ -1498,7 +1496,7 @@ constexpr Option fabric_rows[] = {
          "Without it, N endpoints meet in N - 1 rounds of disjoint pairs. K: in K such rounds, of endpoints "
          "in random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to "
          "all others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
-     .field = shown_by<shown_rounds>,
+     .field = computed_by<get_rounds>,
      .apply = set_rounds,
      .used_by = &round_benchmarks,
      .excludes = "halves pairs_file",
@@ -1510,7 +1508,7 @@ constexpr Option fabric_rows[] = {
      .example = "-halves",
      .details = "Every pair that crosses the middle of the list of endpoints, in N/2 rounds that load the "
                 "bisection.",
-     .field = shown_by<shown_halves>,
+     .field = computed_by<get_halves>,
      .apply = [](ParseState& state, std::string_view) { fabric_of(state).rounds = RoundKind::halves; },
      .used_by = &round_benchmarks,
      .excludes = "pairs_file"},
@@ -1520,7 +1518,7 @@ constexpr Option fabric_rows[] = {
      .example = "-pairs_file rounds.txt",
      .details = "One round per line: pairs of numbers of endpoints, as 0-1 2-3, of which the first one "
                 "sends. A comment begins with #.",
-     .field = shown_by<shown_pairs_file>,
+     .field = computed_by<get_pairs_file>,
      .apply = read_pairs,
      .used_by = &round_benchmarks},
     {.name = "serial",
@@ -1562,7 +1560,7 @@ constexpr Option memory_rows[] = {
                 "host, GPU and managed memory, of the driver that is found, CUDA before ROCm. The MPI "
                 "must handle memory of GPUs (-gpu_check). Benchmarks that cannot use a kind have a "
                 "failure row with the reason.",
-     .field = shown_by<shown_memory>,
+     .field = computed_by<get_memory>,
      .apply = set_memory,
      .excludes = "mem_alloc_type",
      .check = check_memory,
@@ -1584,7 +1582,7 @@ constexpr Option memory_rows[] = {
                 "ROCR_VISIBLE_DEVICES). N: GPU N for all ranks. local_rank: the rank's number on its "
                 "host, modulo the number of GPUs. round_robin: the rank's number in the launch, "
                 "modulo the number of GPUs.",
-     .field = shown_by<shown_gpu>,
+     .field = computed_by<get_gpu>,
      .apply = set_gpu,
      .used_by = &memory_benchmarks,
      .check = check_gpu},
@@ -1613,7 +1611,7 @@ constexpr Option own_rows[] = {
      .example = "-window allocate",
      .details =
          "How one-sided benchmarks create windows. create: MPI_Win_create, on memory of the benchmark. "
-         "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; processes that "
+         "allocate: MPI_Win_allocate, as in most programs. shared: MPI_Win_allocate_shared; ranks that "
          "share no memory have failure rows. dynamic: MPI_Win_create_dynamic and MPI_Win_attach.",
      .field = at<&Options::window_kind>,
      .used_by = &window_kind_benchmarks},
@@ -1646,7 +1644,7 @@ constexpr Option own_rows[] = {
                 "BLOCK elements, STRIDE elements from one beginning to the next. indexed: blocks and gaps of "
                 "1 to 8 elements. struct: records of three doubles, a char and an int. Benchmarks that "
                 "cannot have gaps have a failure row with the reason.",
-     .field = shown_by<shown_layout>,
+     .field = computed_by<get_layout>,
      .apply = set_layout,
      .used_by = &layout_benchmarks,
      .check = check_layout,
@@ -1666,7 +1664,7 @@ constexpr Option own_rows[] = {
      .help = "give MPI a hint for windows and files",
      .example = "-info no_locks=true",
      .details = "May be repeated. Replaces editing User_Set_Info (user guide). MPI ignores unknown keys.",
-     .field = shown_by<shown_info>,
+     .field = computed_by<get_info>,
      .apply = add_info,
      .used_by = &hint_benchmarks},
     {.name = "file",
@@ -1679,7 +1677,7 @@ constexpr Option own_rows[] = {
          "existing "
          "folder: theirs begin with it. A part that is unique to the launch follows. Files of groups end in "
          "_g "
-         "and the group, files of single processes in _ and the rank. All are deleted, however the run ends.",
+         "and the group, files of single ranks in _ and the rank. All are deleted, however the run ends.",
      .apply = set_file,
      .used_by = &file_benchmarks},
     {.name = "fsync",
@@ -1694,8 +1692,8 @@ constexpr Option own_rows[] = {
      .syntax = "N",
      .help = "IMB-IO: each rank reads what rank + N wrote",
      .example = "-reorder 4",
-     .details = "0: each rank reads what it wrote, which may still be in the page cache. With N processes "
-                "per host, -reorder N makes each rank read what another host wrote. Through a shared "
+     .details = "0: each rank reads what it wrote, which may still be in the page cache. With N ranks per "
+                "host, -reorder N makes each rank read what another host wrote. Through a shared "
                 "pointer, the order of reading decides which rank reads what.",
      .field = at<&Options::reorder>,
      .range = whole(0, 1 << 30),
@@ -1778,7 +1776,7 @@ constexpr Option own_rows[] = {
                 "The time of a row is the mean over its segments without the slowest and the fastest "
                 "tenth. Files and aggregate mode are measured in one segment. In passes a segment has "
                 "one or more samples.",
-     .field = shown_by<shown_turns>,
+     .field = computed_by<get_turns>,
      .apply = set_interleaving,
      .used_by = &grouped_benchmarks},
     {.name = "set",
@@ -1788,7 +1786,7 @@ constexpr Option own_rows[] = {
      .details = "May be repeated. Applied before all other options, at any position. FILE has one NAME=VALUE "
                 "per line; a comment begins with #. Parameters, with their values in standard mode:",
      .lists_parameters = true,
-     .field = shown_by<shown_set>,
+     .field = computed_by<get_set>,
      .apply = set,
      .imply = imply_parameters,
      .check = check_exponents,
@@ -1810,11 +1808,11 @@ constexpr Option own_rows[] = {
 };
 
 constexpr OptionGroup groups[] = {
-    {"Selection", selection_rows}, {"Processes", process_rows},
-    {"Lengths", length_rows},      {"Repetitions", repetition_rows},
-    {"Method", method_rows},       {"Output", output_rows},
-    {"IMB-MT", thread_rows},       {"IMB-FABRIC", fabric_rows},
-    {"GPU buffers", memory_rows},  {"Extensions (not in IMB)", own_rows},
+    {"Selection", selection_rows},  {"Ranks", process_rows},
+    {"Message sizes", length_rows}, {"Repetitions", repetition_rows},
+    {"Method", method_rows},        {"Output", output_rows},
+    {"IMB-MT", thread_rows},        {"IMB-FABRIC", fabric_rows},
+    {"GPU buffers", memory_rows},   {"Extensions (not in IMB)", own_rows},
 };
 
 constexpr bool exists(std::string_view name) {

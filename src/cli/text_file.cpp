@@ -18,9 +18,9 @@ std::string_view strip_comment(std::string_view line) {
 
 std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path,
                                     std::string_view option, std::string_view what) {
-  constexpr std::size_t longest_path = 1024;
+  constexpr std::size_t max_path = 1024;
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // editors on Windows write it
-  const std::string name = shown(path, longest_path);
+  const std::string name = sanitized(path, max_path);
   const FileText file = read_file(path);
   if (!file.ok) throw UsageError("-" + std::string(option) + ": cannot read " + name + ": " + file.why);
   std::string_view lines = file.text;

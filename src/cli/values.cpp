@@ -73,7 +73,7 @@ Suffix suffix_of(std::string_view text) {
 
 }  // namespace
 
-std::string shown(std::string_view text, std::size_t longest) {
+std::string sanitized(std::string_view text, std::size_t longest) {
   std::string result(text.substr(0, longest));
   if (text.size() > longest) {
     // A character of several bytes (UTF-8) is not cut in two.
@@ -88,7 +88,7 @@ std::string shown(std::string_view text, std::size_t longest) {
   return result;
 }
 
-std::string quoted(std::string_view text) { return '"' + shown(text) + '"'; }
+std::string quoted(std::string_view text) { return '"' + sanitized(text) + '"'; }
 
 std::string lower_case(std::string_view text) {
   std::string result(text);
@@ -123,19 +123,19 @@ std::string to_text(double number) {
   return {text.data(), result.ptr};
 }
 
-std::int64_t whole_number(std::string_view text, std::int64_t lowest, std::int64_t highest) {
+std::int64_t parse_integer(std::string_view text, std::int64_t lowest, std::int64_t highest) {
   const auto number = number_of<std::int64_t>(text, "a whole number");
   check_range(text, number, lowest, highest);
   return number;
 }
 
-double real_number(std::string_view text, double lowest, double highest) {
+double parse_real(std::string_view text, double lowest, double highest) {
   const double number = finite_number_of(text, "a number");
   check_range(text, number, lowest, highest);
   return number;
 }
 
-bool on_or_off(std::string_view text) {
+bool parse_switch(std::string_view text) {
   for (const char* word : {"on", "1", "yes", "true", "enable"}) {
     if (same_name(word, text)) return true;
   }
@@ -147,14 +147,15 @@ bool on_or_off(std::string_view text) {
 
 bool is_switch(std::string_view text) {
   try {
-    on_or_off(text);
+    parse_switch(text);
     return true;
   } catch (const BadValue&) {
     return false;
   }
 }
 
-std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t lowest, std::int64_t highest) {
+std::int64_t parse_bytes(std::string_view text, std::int64_t unit, std::int64_t lowest,
+                         std::int64_t highest) {
   const Suffix suffix = suffix_of(text);
   const std::string_view digits = text.substr(0, text.size() - suffix.letters);
   const std::int64_t factor = suffix.letters > 0 ? suffix.factor : unit;
@@ -184,7 +185,7 @@ std::int64_t byte_count(std::string_view text, std::int64_t unit, std::int64_t l
   return result;
 }
 
-std::size_t choice(std::span<const char* const> words, std::string_view text) {
+std::size_t parse_choice(std::span<const char* const> words, std::string_view text) {
   const auto same = [&](const char* word) { return same_name(word, text); };
   const auto word = std::ranges::find_if(words, same);
   if (word != words.end()) return static_cast<std::size_t>(word - words.begin());

@@ -17,10 +17,10 @@ namespace {
 
 constexpr int sweeps = 9;           // comparisons of all clocks in the first synchronization
 constexpr double first_span = 0.2;  // seconds over which they are spread
-constexpr int usual_exchanges = 8, most_exchanges = 100;
-constexpr int most_at_first = 200;  // with the parent, in the first synchronization: a fifth of HCA3's
-constexpr double good_width = 1.5;  // multiple of the narrowest bounds so far
-constexpr int readings = 50;        // readings of the clocks in a comparison on a host
+constexpr int usual_exchanges = 8, max_exchanges = 100;
+constexpr int max_first_exchanges = 200;  // with the parent, in the first synchronization: a fifth of HCA3's
+constexpr double good_width = 1.5;        // multiple of the narrowest bounds so far
+constexpr int readings = 50;              // readings of the clocks in a comparison on a host
 constexpr int clock_tag = 31001;
 
 std::int64_t system_nanoseconds() {
@@ -32,7 +32,7 @@ std::int64_t system_nanoseconds() {
 
 MpiClock::MpiClock(const Communicator& world, ProcessGroup& ranks, bool shares, ClockFunction clock)
     : comm_(Communicator::duplicate(world.handle())), ranks_(ranks), now_(clock), base_(clock()) {
-  tick_ = ranks_.largest(measured_tick(clock));
+  tick_ = ranks_.allreduce_max(measured_tick(clock));
   find_hosts(shares);
 }
 
@@ -69,11 +69,11 @@ void MpiClock::find_hosts(bool shares) {
 }
 
 bool MpiClock::synchronize() {
-  spare_exchanges_ = most_exchanges - usual_exchanges;
+  spare_exchanges_ = max_exchanges - usual_exchanges;
   const bool same = !begun_ || !ranks_.any(!compare_all());
   if (!begun_ || !same) {
     parent_ = system_ = {};
-    spare_exchanges_ = most_at_first - sweeps * usual_exchanges;
+    spare_exchanges_ = max_first_exchanges - sweeps * usual_exchanges;
     narrowest_ = std::numeric_limits<double>::infinity();
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       if (sweep > 0) system::pause_for(first_span / (sweeps - 1));
@@ -81,7 +81,7 @@ bool MpiClock::synchronize() {
     }
     begun_ = true;
   }
-  const double off = ranks_.largest(compare_off_tree());
+  const double off = ranks_.allreduce_max(compare_off_tree());
   disagreement_ = off < 0 ? std::numeric_limits<double>::quiet_NaN() : off;
   last_ = now();
   return same;
@@ -154,7 +154,7 @@ OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, Maps*
     }
     return bounds;
   }
-  const int most = std::min(most_exchanges, usual_exchanges + spare_exchanges_);
+  const int most = std::min(max_exchanges, usual_exchanges + spare_exchanges_);
   int count = 0;
   while (request.last == 0) {
     ++count;

@@ -9,12 +9,12 @@ namespace openimb {
 namespace {
 
 // Seconds per second. A clock that drifts more is broken; NTP slews by half of this.
-constexpr double largest_drift = 1e-3;
+constexpr double max_drift = 1e-3;
 // The drift itself changes with temperature and with corrections by NTP.
-constexpr double largest_change_of_drift = 10e-6;
+constexpr double max_drift_change = 10e-6;
 constexpr double change_per_second = 1e-8;  // change of the drift while NTP does not correct it
-constexpr double longest_history = 20;      // seconds over which the drift counts as constant
-constexpr std::size_t most_kept = 48;
+constexpr double max_history = 20;          // seconds over which the drift counts as constant
+constexpr std::size_t max_kept = 48;
 
 // Bounds of an earlier exchange, widened for use at time `now`, because the drift changes.
 OffsetBounds widened_by_age(const OffsetBounds& bounds, double now) {
@@ -26,7 +26,7 @@ OffsetBounds widened_by_age(const OffsetBounds& bounds, double now) {
 
 void OffsetBounds::include(double sent, double other_received, double other_sent, double received) {
   // A rank that loses its CPU may take long, so that the offset of the exchanges before has changed.
-  const double change = largest_drift * std::max(0.0, received - at);
+  const double change = max_drift * std::max(0.0, received - at);
   at = received;
   least = std::max(least - change, sent - other_received);
   most = std::min(most + change, received - other_sent);
@@ -49,7 +49,7 @@ bool OffsetHistory::add(const OffsetBounds& bounds) {
   }
   if (!bounds_.empty()) {
     const double after = bounds.at - bounds_.back().at;
-    const double change = largest_change_of_drift * std::max(0.0, after);
+    const double change = max_drift_change * std::max(0.0, after);
     const std::optional<Range> expected = offsets_at(bounds.at);
     if (expected->least - change > bounds.most || bounds.least > expected->most + change) {
       bounds_.assign(1, bounds);
@@ -58,10 +58,10 @@ bool OffsetHistory::add(const OffsetBounds& bounds) {
   }
   bounds_.push_back(bounds);
   // If no line fits all bounds, the drift has changed, so the oldest bounds go.
-  while (bounds_.size() > 1 && (!drifts() || bounds.at - bounds_.front().at > longest_history)) {
+  while (bounds_.size() > 1 && (!drifts() || bounds.at - bounds_.front().at > max_history)) {
     bounds_.erase(bounds_.begin());
   }
-  if (bounds_.size() > most_kept) forget_some();
+  if (bounds_.size() > max_kept) forget_some();
   return true;
 }
 
@@ -77,7 +77,7 @@ void OffsetHistory::forget_some() {
 // The range of slopes of lines that violate no bound, or nothing if there is no such line. Each pair of
 // bounds limits the slope; by Helly's theorem, checking all pairs is enough.
 std::optional<OffsetHistory::Range> OffsetHistory::drifts() const {
-  Range range{-largest_drift, largest_drift};
+  Range range{-max_drift, max_drift};
   for (std::size_t i = 0; i < bounds_.size(); ++i) {
     const OffsetBounds before = widened_by_age(bounds_[i], bounds_.back().at);
     for (std::size_t k = i + 1; k < bounds_.size(); ++k) {
@@ -102,7 +102,7 @@ std::optional<OffsetHistory::Range> OffsetHistory::offsets_at(double time) const
   struct Limit {
     double at_zero, per_offset;  // the slope is at_zero + per_offset * value
   };
-  std::vector<Limit> lower{{-largest_drift, 0}}, upper{{largest_drift, 0}};
+  std::vector<Limit> lower{{-max_drift, 0}}, upper{{max_drift, 0}};
   Range range{-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   for (const OffsetBounds& measured : bounds_) {
     const OffsetBounds bounds = widened_by_age(measured, bounds_.back().at);

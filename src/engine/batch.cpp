@@ -44,7 +44,7 @@ std::int64_t BufferBatch::check(std::int64_t repetitions) {
 // no lock.
 void BufferBatch::access_own_memory(const std::function<void()>& function) const {
   if (exposes() && uses_locks(spec_, setup().window.sync)) {
-    const LockOne own(setup().group.me.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);
+    const LockEpoch own(setup().group.me.rank, setup().window.win.handle(), MPI_LOCK_EXCLUSIVE);
     function();
   } else {
     function();

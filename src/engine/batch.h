@@ -43,7 +43,7 @@ struct BatchRun {
 };
 
 /// Which loops are compiled for a step, and what changes in them from one repetition to the next.
-struct Loops {
+struct LoopTraits {
   bool aggregate = false;     ///< compile a loop that completes all repetitions together
   bool synchronized = false;  ///< compile a loop with barriers between repetitions
   bool gated = false;         ///< compile a loop whose repetitions begin at agreed times
@@ -63,7 +63,7 @@ inline constexpr bool counts_are_large<LoadContext<Context>> = counts_are_large<
 /// The loop with moving buffers also serves repetitions whose buffers stay, if this does not change the
 /// measured time. With barriers between repetitions, the buffers move outside the timed part. A message that
 /// needs large counts takes so long that a few additions do not matter.
-template <class Step, Loops loops, class StepContext, class... View>
+template <class Step, LoopTraits loops, class StepContext, class... View>
 OPENIMB_NOINLINE double run_loop(const StepContext& context, const IterationPlan& plan,
                                  const BatchRun& request, const View&... view) {
   using Clock = ClockOf<Step>;
@@ -114,8 +114,8 @@ void repeat_steps(const StepContext& context, Movement iterations, std::int64_t 
 }
 
 /// An argument whose type names a step and its loops.
-template <class Step, Loops loops>
-struct Form {};
+template <class Step, LoopTraits loops>
+struct StepTag {};
 
 /// The part of a batch on buffers that is not timed.
 class BufferBatch : public Batch {
@@ -189,10 +189,10 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     if (!this->takes_part()) return 0;
     const BatchRun request{repetitions, timing, repetition_seconds, setup()};
-    return apply_form(
-        [&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
-          return run_loop<Step, loops>(step_context, plan(), request, view...);
-        });
+    return apply_step([&]<class Step, LoopTraits loops>(StepTag<Step, loops>, const auto& step_context,
+                                                        const auto&... view) {
+      return run_loop<Step, loops>(step_context, plan(), request, view...);
+    });
   }
 
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
@@ -222,34 +222,34 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   static constexpr bool active = spec.access == Access::active_target;
   bool uses_sync_loop() const { return has_sync_loop(spec, setup().window.sync); }
 
-  static constexpr Loops one_by_one{.synchronized = spec.kind == Kind::collective,
-                                    .root = spec.rooted || spec.random_partners};
-  static constexpr Loops all_loops{.aggregate = spec.aggregation != Aggregation::none,
-                                   .synchronized = one_by_one.synchronized,
-                                   .gated = spec.can_start_by_clock(),
-                                   .root = one_by_one.root};
+  static constexpr LoopTraits one_by_one{.synchronized = spec.kind == Kind::collective,
+                                         .root = spec.rooted || spec.random_partners};
+  static constexpr LoopTraits all_loops{.aggregate = spec.aggregation != Aggregation::none,
+                                        .synchronized = one_by_one.synchronized,
+                                        .gated = spec.can_start_by_clock(),
+                                        .root = one_by_one.root};
   // The loops that are compiled for -sync_mode and -send_mode.
-  static constexpr Loops in_sync_loops{.aggregate = all_loops.aggregate,
-                                       .synchronized = one_by_one.synchronized};
-  static constexpr Loops send_loops{.synchronized = one_by_one.synchronized};
+  static constexpr LoopTraits in_sync_loops{.aggregate = all_loops.aggregate,
+                                            .synchronized = one_by_one.synchronized};
+  static constexpr LoopTraits send_loops{.synchronized = one_by_one.synchronized};
 
   /// Calls `function` with the form of the step that options ask for, its context, and the view of what
   /// `prepare` made. The access epoch that the step needs is open during the call.
   template <class Function>
-  auto apply_form(const Function& function) {
+  auto apply_step(const Function& function) {
     const Setup& point_setup = setup();
     const Context& step_context = context();
     if constexpr (spec.one_sided.any_sync) {
       if (uses_sync_loop()) {
         return apply_sync_loop<typename Pattern::Move, active>(
             point_setup.window.sync, step_context.win,
-            [&]<class Step>(Step) { return function(Form<Step, in_sync_loops>{}, synced_->context()); });
+            [&]<class Step>(Step) { return function(StepTag<Step, in_sync_loops>{}, synced_->context()); });
       }
     }
     if constexpr (spec.send_modes.any) {
       if (point_setup.send_mode != SendMode::standard) {
         return apply_send_loop<Pattern>(point_setup.send_mode, [&]<class Step>(Step) {
-          return function(Form<Step, send_loops>{}, step_context);
+          return function(StepTag<Step, send_loops>{}, step_context);
         });
       }
     }
@@ -257,10 +257,10 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
       [[maybe_unused]] const auto epoch = Pattern::epoch(context());
       if constexpr (spec.one_sided.any_sync && !active) {
         if (point_setup.window.sync == SyncMode::flush_local) {
-          return function(Form<typename Pattern::LocalLoop, all_loops>{}, step_context, prepared...);
+          return function(StepTag<typename Pattern::LocalLoop, all_loops>{}, step_context, prepared...);
         }
       }
-      return function(Form<Loop, all_loops>{}, step_context, prepared...);
+      return function(StepTag<Loop, all_loops>{}, step_context, prepared...);
     });
   }
 
@@ -277,10 +277,10 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   }
 
   void repeat(MovingIterations iterations, std::int64_t repetitions) override {
-    apply_form(
-        [&]<class Step, Loops loops>(Form<Step, loops>, const auto& step_context, const auto&... view) {
-          repeat_steps<Step>(step_context, iterations, repetitions, view...);
-        });
+    apply_step([&]<class Step, LoopTraits loops>(StepTag<Step, loops>, const auto& step_context,
+                                                 const auto&... view) {
+      repeat_steps<Step>(step_context, iterations, repetitions, view...);
+    });
   }
 
   decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const IterationPlan&>())) prepared_;

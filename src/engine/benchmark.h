@@ -19,7 +19,7 @@ concept Has_spec = requires {
 };
 template <class Pattern>
 concept Has_expects = Pattern::spec.uses_files() || requires(const GroupRank& e) {
-  { Pattern::expects(e) } -> std::same_as<Expected>;
+  { Pattern::expects(e) } -> std::same_as<ExpectedContents>;
 };
 template <class Pattern>
 concept Has_takes_part = requires(const GroupRank& e) {

@@ -13,7 +13,7 @@ namespace openimb {
 
 /// Functions of a benchmark that describe what a rank does (engine/pattern.h).
 struct PatternHooks {
-  Expected (*expects)(const GroupRank&);
+  ExpectedContents (*expects)(const GroupRank&);
   bool (*updates)(const GroupRank&);
   bool (*takes_part)(const GroupRank&);
   int (*peer_of)(const GroupRank&);

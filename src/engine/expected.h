@@ -20,7 +20,7 @@ struct GroupRank {
   bool own_window = true;                         ///< the suite allocated the memory of the window, not MPI
   bool in_place = false;                          ///< the collective runs with MPI_IN_PLACE
   Stencil stencil = {};                           ///< Spec::stencil, as changed by -halo
-  int most_pairs = 0;                             ///< Spec::most_pairs, as changed by -pairs; 0: no limit
+  int max_pairs = 0;                              ///< Spec::max_pairs, as changed by -pairs; 0: no limit
   std::uint64_t seed = default_seed;              ///< -seed, for random partners
   int stride = 0;                                 ///< -stride
   int partitions = 1;                             ///< -partitions
@@ -45,27 +45,27 @@ struct Piece {
   bool added = false;
   int summed = 0;
 };
-using Expected = std::vector<Piece>;
+using ExpectedContents = std::vector<Piece>;
 
 /// The rank with whose send contents -check fills a receive buffer that is also input. In place it is the
 /// rank itself. Otherwise it is `ranks` on all ranks: a number that no rank has.
 inline int initial_content(const GroupRank& e) { return e.in_place ? e.rank : e.ranks; }
 
 /// The whole message of one rank at the beginning of the receive buffer.
-inline Expected message_of(const GroupRank& e, int rank) { return {{rank, 0, 0, e.elements}}; }
+inline ExpectedContents message_of(const GroupRank& e, int rank) { return {{rank, 0, 0, e.elements}}; }
 
 /// The messages in flight from `rank`. All have the same contents, and each has its own memory in the receive
 /// buffer.
-inline Expected messages_in_flight(const GroupRank& e, int rank) {
-  Expected expected;
+inline ExpectedContents messages_in_flight(const GroupRank& e, int rank) {
+  ExpectedContents expected;
   for (int i = 0; i < e.in_flight; ++i) expected.push_back({rank, 0, i * e.elements, e.elements});
   return expected;
 }
 
 /// One message from each rank, in rank order. `send_at`: offset of the message in the send buffer of each
 /// rank.
-inline Expected message_of_each(const GroupRank& e, std::int64_t send_at) {
-  Expected expected;
+inline ExpectedContents message_of_each(const GroupRank& e, std::int64_t send_at) {
+  ExpectedContents expected;
   for (int rank = 0; rank < e.ranks; ++rank) {
     expected.push_back({rank, send_at, rank * e.elements, e.elements});
   }
@@ -73,7 +73,7 @@ inline Expected message_of_each(const GroupRank& e, std::int64_t send_at) {
 }
 
 /// The sum over ranks 0 to `ranks` - 1 of `count` elements at offset `at` of their send buffers.
-inline Expected sum_of_first(int ranks, std::int64_t at, std::int64_t count) {
+inline ExpectedContents sum_of_first(int ranks, std::int64_t at, std::int64_t count) {
   return {{.send_at = at, .count = count, .summed = ranks}};
 }
 

@@ -48,7 +48,7 @@ std::int64_t FileBatch::check(std::int64_t repetitions) {
 void FileBatch::open() {
   file_ = File(group_.comm, setup_->file.name, FileContext<int>::mode, setup_->info, errors_);
   // MPI_File_close is collective: if one rank has no file to close, the others cannot close theirs.
-  if (!errors_.opened_by_all(static_cast<bool>(file_))) return file_.abandon();
+  if (!errors_.all_opened(static_cast<bool>(file_))) return file_.abandon();
   if (spec_.file.pointer == FilePointer::individual) file_.set_view(setup_->file.tile, setup_->info);
   hints_ = file_.hints();
 }

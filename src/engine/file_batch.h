@@ -96,10 +96,10 @@ class FileBatchOf final : public FileBatch {
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     const BatchRun request{repetitions, timing, repetition_seconds, setup()};
-    return apply_form([&]<class Step>(Step) {
-      constexpr Loops loops{.aggregate = writes && spec.aggregation != Aggregation::non_aggregate_only,
-                            .synchronized = one_by_one.synchronized,
-                            .offset = one_by_one.offset};
+    return apply_step([&]<class Step>(Step) {
+      constexpr LoopTraits loops{.aggregate = writes && spec.aggregation != Aggregation::non_aggregate_only,
+                                 .synchronized = one_by_one.synchronized,
+                                 .offset = one_by_one.offset};
       return run_loop<Step, loops>(context(), plan(), request);
     });
   }
@@ -109,7 +109,7 @@ class FileBatchOf final : public FileBatch {
     if constexpr (spec.overlaps()) {
       const BatchRun request{repetitions, timing, repetition_seconds, setup()};
       const LoadContext<FileContext<Count>> loaded{context(), plan_load(*setup().load, load)};
-      return apply_form([&]<class Step>(Step) {
+      return apply_step([&]<class Step>(Step) {
         return run_loop<LoadLoop<Step, WallClock>, one_by_one>(loaded, plan(), request);
       });
     }
@@ -119,12 +119,12 @@ class FileBatchOf final : public FileBatch {
  private:
   FileContext<Count> context() const { return context_for<Count>(); }
 
-  static constexpr Loops one_by_one{.synchronized = spec.kind == Kind::collective,
-                                    .offset = spec.file.pointer == FilePointer::offset};
+  static constexpr LoopTraits one_by_one{.synchronized = spec.kind == Kind::collective,
+                                         .offset = spec.file.pointer == FilePointer::offset};
 
   /// Calls `function` with the step for the value of -fsync.
   template <class Function>
-  auto apply_form(const Function& function) {
+  auto apply_step(const Function& function) {
     if constexpr (!writes) {
       return function(Loop{});
     } else if (setup().file.sync == FileSync::standard) {

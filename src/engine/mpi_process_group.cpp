@@ -6,7 +6,7 @@ void MpiProcessGroup::barrier() {
   if (!alone()) barrier_(communicator_.handle());
 }
 
-double MpiProcessGroup::largest(double mine) {
+double MpiProcessGroup::allreduce_max(double mine) {
   double all = mine;
   if (!alone()) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, communicator_.handle());
   return all;
@@ -34,7 +34,7 @@ std::vector<std::string> MpiProcessGroup::gather(const std::string& mine) {
   return texts;
 }
 
-std::vector<double> MpiProcessGroup::slowest(std::span<const double> mine) {
+std::vector<double> MpiProcessGroup::reduce_max(std::span<const double> mine) {
   if (alone()) return {mine.begin(), mine.end()};
   std::vector<double> all(rank() == 0 ? mine.size() : 0);
   MPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0,

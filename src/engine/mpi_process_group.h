@@ -26,10 +26,10 @@ class MpiProcessGroup final : public ProcessGroup {
   int rank() const override { return alone() ? 0 : communicator_.rank(); }
   int ranks() const override { return alone() ? 1 : communicator_.size(); }
   void barrier() override;
-  double largest(double mine) override;
+  double allreduce_max(double mine) override;
   std::vector<double> gather(double mine) override;
   std::vector<std::string> gather(const std::string& mine) override;
-  std::vector<double> slowest(std::span<const double> mine) override;
+  std::vector<double> reduce_max(std::span<const double> mine) override;
   void broadcast(std::span<std::byte> bytes) override;
 
  private:

@@ -79,8 +79,8 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
     const std::string over_memory =
         exposed_kind() == MemoryKind::host ? "" : std::string(" over -memory ") + name_of(exposed_kind());
     failure_ = {.cause = Failure::Cause::unavailable,
-                .detail = "MPI cannot create a window for these processes" + over_memory + " (-window " +
-                          kind + ")" + or_no_shared_memory};
+                .detail = "MPI cannot create a window for these ranks" + over_memory + " (-window " + kind +
+                          ")" + or_no_shared_memory};
     return;
   }
   make_thread_comms();
@@ -173,11 +173,11 @@ bool MpiTable::try_to_allocate(std::span<const Point* const> points) {
   const ExposedBuffer elsewhere = allocated_by_mpi();
   Capacity part;
   if (threads() > 1)
-    part = {part_stride(capacity.send, threads_of()), part_stride(capacity.receive, threads_of())};
+    part = {part_stride(capacity.send, thread_options()), part_stride(capacity.receive, thread_options())};
   const Capacity whole{plus(times(threads() - 1, part.send), capacity.send),
                        plus(times(threads() - 1, part.receive), capacity.receive)};
   try {
-    shared_.buffers_.ensure(whole, elsewhere, threads_of().alignment);
+    shared_.buffers_.ensure(whole, elsewhere, thread_options().alignment);
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -195,7 +195,7 @@ void MpiTable::fill_buffers() {
   filling.part = part_;
   if (buffers.filling != filling) buffers.filled = {};
   buffers.filling = filling;
-  if (threads() > 1 && threads_of().memory == ThreadMemory::parallel) {
+  if (threads() > 1 && thread_options().memory == ThreadMemory::parallel) {
     shared_.team_.run([this](int thread) { fill_part(thread); });
   } else {
     for (int thread = 0; thread < threads(); ++thread) fill_part(thread);
@@ -411,7 +411,7 @@ std::unique_ptr<Setup> MpiTable::make_setup(const Point& point, std::int64_t com
                        .own_window = !allocates(window_kind()),
                        .in_place = options.runs_in_place(spec()),
                        .stencil = spec().stencil,
-                       .most_pairs = spec().most_pairs,
+                       .max_pairs = spec().max_pairs,
                        .seed = options.pairs.value_or(PairOptions{}).seed,
                        .stride = options.stride,
                        .partitions = options.partitions,
@@ -466,7 +466,7 @@ void MpiTable::adopt_window_memory(Setup& setup) const {
     fill_for_timing(*setup.window.memory, bytes, plan_.element, spec(), shared_.ranks_.rank());
   };
   if (uses_locks(spec(), setup.window.sync)) {
-    const LockOne own(setup.group.me.rank, setup.window.win.handle(), MPI_LOCK_EXCLUSIVE);
+    const LockEpoch own(setup.group.me.rank, setup.window.win.handle(), MPI_LOCK_EXCLUSIVE);
     fill();
   } else {
     fill();

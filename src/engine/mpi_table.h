@@ -52,7 +52,7 @@ class MpiTable final : public OpenTable {
   std::function<void()> rank_barrier() const;
   void make_thread_comms();
   int threads() const { return plan_.table.timed_threads(); }
-  const Threads& threads_of() const { return shared_.options_.threads; }
+  const Threads& thread_options() const { return shared_.options_.threads; }
   void fill_part(int thread);
   void adopt_window_memory(Setup& setup) const;
 

@@ -28,7 +28,7 @@ namespace openimb {
 ///       Runs one repetition, timed: only the MPI calls under test. `c` is a MessageContext, WindowContext or
 ///       FileContext, by Spec::access.
 ///
-///   static Expected expects(const GroupRank& e);
+///   static ExpectedContents expects(const GroupRank& e);
 ///       Returns what a repetition must have delivered. -check calls it; it is never timed. Benchmarks on
 ///       files do not have it.
 ///

@@ -155,7 +155,7 @@ template <class Move, bool active, class Function>
 auto apply_sync_loop(SyncMode mode, MPI_Win win, const Function& function) {
   if constexpr (!active) {
     if (mode == SyncMode::fence) {
-      const Fences epoch(win);
+      const FenceEpoch epoch(win);
       return function(SyncLoop<Move, SyncMode::fence>{});
     }
     if (mode == SyncMode::lock) return function(SyncLoop<Move, SyncMode::lock>{});

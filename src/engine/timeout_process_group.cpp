@@ -26,9 +26,9 @@ constexpr double rank_0_timeout_factor = 4;
 class Waiting {
  public:
   double seconds() {
-    constexpr double most_between_calls = 0.5;
+    constexpr double max_between_calls = 0.5;
     const Clock::time_point now = Clock::now();
-    sum_ += std::min(most_between_calls, std::chrono::duration<double>(now - last_).count());
+    sum_ += std::min(max_between_calls, std::chrono::duration<double>(now - last_).count());
     last_ = now;
     return sum_;
   }
@@ -70,8 +70,8 @@ struct TimeoutProcessGroup::Message {
 /// Exists while this rank is within a polled call.
 class TimeoutProcessGroup::Polling {
  public:
-  explicit Polling(const TimeoutProcessGroup& owner) : owner_(owner) { owner_.watch_(false); }
-  ~Polling() { owner_.watch_(true); }
+  explicit Polling(const TimeoutProcessGroup& owner) : owner_(owner) { owner_.set_watchdog_(false); }
+  ~Polling() { owner_.set_watchdog_(true); }
   Polling(const Polling&) = delete;
   Polling& operator=(const Polling&) = delete;
 
@@ -80,21 +80,21 @@ class TimeoutProcessGroup::Polling {
 };
 
 TimeoutProcessGroup::TimeoutProcessGroup(const Communicator& world, double seconds,
-                                         std::function<void(bool)> watch)
+                                         std::function<void(bool)> set_watchdog)
     : check_comm_(duplicate_of(world)),
       rank_(world.rank()),
       ranks_(world.size()),
       seconds_(seconds),
-      watch_(std::move(watch)),
+      set_watchdog_(std::move(set_watchdog)),
       comm_(duplicate_of(world)),
       present_(static_cast<std::size_t>(ranks_)) {
   std::iota(present_.begin(), present_.end(), 0);
-  watch_(true);
+  set_watchdog_(true);
 }
 
 // If ranks are lost, it frees nothing, because the collective calls would wait for these ranks.
 TimeoutProcessGroup::~TimeoutProcessGroup() {
-  watch_(false);
+  set_watchdog_(false);
   if (!is_whole()) return;
   for (const auto& message : sent_) MPI_Wait(&message->request, MPI_STATUS_IGNORE);
   MPI_Comm comm = check_comm_;
@@ -238,10 +238,10 @@ void TimeoutProcessGroup::leave_out(std::span<const int> silent) {
   MPI_Group all = MPI_GROUP_NULL, present = MPI_GROUP_NULL;
   MPI_Comm_group(check_comm_, &all);
   MPI_Group_incl(all, static_cast<int>(present_.size()), present_.data(), &present);
-  watch_(true);
+  set_watchdog_(true);
   MPI_Comm_create_group(check_comm_, present, tag_of_group, &comm_);
   make_errors_fatal_on_comm(comm_);
-  watch_(false);
+  set_watchdog_(false);
   MPI_Group_free(&all);
   MPI_Group_free(&present);
   throw UnresponsiveRanks{{silent.begin(), silent.end()}};
@@ -287,9 +287,9 @@ std::vector<double> TimeoutProcessGroup::reduce(std::span<const double> mine) {
   return call->in;
 }
 
-double TimeoutProcessGroup::largest(double mine) { return reduce({&mine, 1}).front(); }
+double TimeoutProcessGroup::allreduce_max(double mine) { return reduce({&mine, 1}).front(); }
 
-std::vector<double> TimeoutProcessGroup::slowest(std::span<const double> mine) {
+std::vector<double> TimeoutProcessGroup::reduce_max(std::span<const double> mine) {
   const std::vector<double> all = reduce(mine);
   return rank_ == 0 ? all : std::vector<double>();
 }

@@ -16,9 +16,9 @@ namespace openimb {
 
 /// Its collective calls are nonblocking MPI calls that it polls. If one does not complete in time, rank 0
 /// makes a liveness check. Ranks that do not answer are lost, and the others continue in a new communicator.
-/// A rank that waits in a blocking call elsewhere cannot be freed, so the group calls watch(true) when a rank
-/// may enter one. A lost rank that responds again sleeps until the job ends. If ranks are lost, MPI_Finalize
-/// would not return.
+/// A rank that waits in a blocking call elsewhere cannot be freed, so the group calls set_watchdog(true) when
+/// a rank may enter one. A lost rank that responds again sleeps until the job ends. If ranks are lost,
+/// MPI_Finalize would not return.
 class TimeoutProcessGroup final : public ProcessGroup {
  public:
   /// MPI calls that it requires, as arguments of call::unusable_reason().
@@ -26,9 +26,9 @@ class TimeoutProcessGroup final : public ProcessGroup {
                                                          "Ibcast"};
 
   /// Collective. `seconds`: how long a call waits before the liveness check, and how long the check waits for
-  /// answers. The group calls watch(true) when this rank may block outside polled calls, and watch(false)
-  /// when it no longer can.
-  TimeoutProcessGroup(const Communicator& world, double seconds, std::function<void(bool)> watch);
+  /// answers. The group calls set_watchdog(true) when this rank may block outside polled calls, and
+  /// set_watchdog(false) when it no longer can.
+  TimeoutProcessGroup(const Communicator& world, double seconds, std::function<void(bool)> set_watchdog);
   ~TimeoutProcessGroup() override;
   TimeoutProcessGroup(const TimeoutProcessGroup&) = delete;
   TimeoutProcessGroup& operator=(const TimeoutProcessGroup&) = delete;
@@ -46,9 +46,9 @@ class TimeoutProcessGroup final : public ProcessGroup {
   void wait_for(const std::function<bool(double seconds)>& is_over);
 
   void barrier() override;
-  double largest(double mine) override;
+  double allreduce_max(double mine) override;
   std::vector<std::string> gather(const std::string& mine) override;
-  std::vector<double> slowest(std::span<const double> mine) override;
+  std::vector<double> reduce_max(std::span<const double> mine) override;
   void broadcast(std::span<std::byte> bytes) override;
 
  private:
@@ -74,7 +74,7 @@ class TimeoutProcessGroup final : public ProcessGroup {
   const MPI_Comm check_comm_;  ///< all ranks, for liveness checks
   const int rank_, ranks_;
   const double seconds_;
-  const std::function<void(bool)> watch_;
+  const std::function<void(bool)> set_watchdog_;
   MPI_Comm comm_;             ///< the ranks that are not lost
   std::vector<int> present_;  ///< the ranks that are not lost, ascending
   int check_ = 0;             ///< number of the last liveness check

@@ -43,9 +43,9 @@ inline constexpr Names<6> names_of<Unit> = {"seconds", "percent",          "shar
 /// How the samples of several passes become one figure of the row. median: the median of the samples' values.
 /// derived: computed from the row's other figures. dropped: neither the row nor its samples have the figure.
 /// Alternating segments need no such rule, because their times are combined before figures are computed.
-enum class OverPasses { median, derived, dropped };
+enum class PassCombination { median, derived, dropped };
 template <>
-inline constexpr Names<3> names_of<OverPasses> = {"median", "derived", "dropped"};
+inline constexpr Names<3> names_of<PassCombination> = {"median", "derived", "dropped"};
 
 /// Everything known about a figure. Text, records, their schema, the medians of passes and the columns of
 /// `imb` derive from it.
@@ -57,75 +57,72 @@ struct FigureInfo {
   std::string_view name;  ///< name in records
   Unit unit;
   Presence presence;
-  OverPasses passes;
+  PassCombination passes;
   std::string_view head;     ///< head of its column; empty: no table shows it
   std::string_view meaning;  ///< a sentence without its full stop, for the schema
 };
 
 inline constexpr FigureInfo figures[] = {
-    {Figure::time_min, "time_min_seconds", Unit::seconds, FigureInfo::always, OverPasses::median,
-     "t_min[usec]", "Least of the ranks' mean times per repetition"},
-    {Figure::time_max, "time_max_seconds", Unit::seconds, FigureInfo::always, OverPasses::median,
+    {Figure::time_min, "time_min_seconds", Unit::seconds, FigureInfo::always, PassCombination::median,
+     "t_min[usec]", "Smallest of the ranks' mean times per repetition"},
+    {Figure::time_max, "time_max_seconds", Unit::seconds, FigureInfo::always, PassCombination::median,
      "t_max[usec]",
      "Largest of the ranks' mean times per repetition; the classic table's t for single transfers"},
-    {Figure::time_avg, "time_avg_seconds", Unit::seconds, FigureInfo::always, OverPasses::median,
+    {Figure::time_avg, "time_avg_seconds", Unit::seconds, FigureInfo::always, PassCombination::median,
      "t_avg[usec]", "Mean of the ranks' mean times per repetition"},
     {Figure::time_overlapped, "time_overlapped_seconds", Unit::seconds, FigureInfo::where_measured,
-     OverPasses::median, "t_ovrl[usec]",
-     "Largest of the ranks' mean times per repetition with computation: of the ranks themselves between "
-     "start and wait (overlap), or of the target outside MPI (Truly_passive_put)"},
-    {Figure::time_pure, "time_pure_seconds", Unit::seconds, FigureInfo::where_measured, OverPasses::median,
-     "t_pure[usec]",
-     "Benchmarks of overlap: mean time per repetition without computation, of the rank with "
+     PassCombination::median, "t_ovrl[usec]",
+     "Largest of the ranks' mean times per repetition with computation: by each rank between start and wait "
+     "(overlap), or by the target outside MPI (Truly_passive_put)"},
+    {Figure::time_pure, "time_pure_seconds", Unit::seconds, FigureInfo::where_measured,
+     PassCombination::median, "t_pure[usec]",
+     "Overlap benchmarks: mean time per repetition without computation, on the rank that has "
      "time_overlapped_seconds"},
-    {Figure::time_cpu, "time_cpu_seconds", Unit::seconds, FigureInfo::where_measured, OverPasses::median,
+    {Figure::time_cpu, "time_cpu_seconds", Unit::seconds, FigureInfo::where_measured, PassCombination::median,
      "t_CPU[usec]",
-     "Benchmarks of overlap: mean time of the computation, on the same rank; IMB-IO: what it takes when "
-     "nothing else runs"},
+     "Overlap benchmarks: mean time of the computation on the same rank; in IMB-IO, its time when nothing "
+     "else runs"},
     {Figure::overlap_percent, "overlap_percent", Unit::percent, FigureInfo::where_measured,
-     OverPasses::median, "overlap[%]", "100 max(0, min(1, (pure + cpu - overlapped) / min(pure, cpu)))"},
+     PassCombination::median, "overlap[%]", "100 max(0, min(1, (pure + cpu - overlapped) / min(pure, cpu)))"},
     {Figure::early_bird_share, "early_bird_share", Unit::share, FigureInfo::where_measured,
-     OverPasses::derived, "",
+     PassCombination::derived, "",
      "Partitioned_overlap: overlap_percent / 100, the share of a transfer that took place before its last "
      "part was marked; at most (parts - 1) / parts"},
-    {Figure::load_drift, "load_drift", Unit::change, FigureInfo::where_measured, OverPasses::dropped, "",
-     "Benchmarks of overlap: time of the computation after the measurement / as calibrated - 1, the largest "
-     "of any rank; beyond 0.1 doubt time_cpu_seconds"},
+    {Figure::load_drift, "load_drift", Unit::change, FigureInfo::where_measured, PassCombination::dropped, "",
+     "Overlap benchmarks: time of the computation after the measurement divided by its calibrated time, "
+     "minus 1; the largest of all ranks. Above 0.1, time_cpu_seconds is unreliable"},
     {Figure::time_from_last, "time_from_last_arrival_seconds", Unit::seconds, FigureInfo::where_valid,
-     OverPasses::median, "t_last[usec]",
-     "-sync_start clock: from the arrival of the last rank to the exit of the last rank, median over valid "
-     "repetitions"},
+     PassCombination::median, "t_last[usec]",
+     "-sync_start clock: from the last arrival to the last exit, median over valid repetitions"},
     {Figure::time_from_first, "time_from_first_arrival_seconds", Unit::seconds, FigureInfo::where_valid,
-     OverPasses::median, "t_all[usec]",
-     "-sync_start clock: from the arrival of the first rank to the exit of the last rank, median over valid "
-     "repetitions"},
-    {Figure::start_skew, "start_skew_seconds", Unit::seconds, FigureInfo::where_valid, OverPasses::median,
-     "arrive[usec]",
-     "-sync_start clock: from the arrival of the first rank to that of the last, median over valid "
-     "repetitions"},
-    {Figure::exit_skew, "exit_skew_seconds", Unit::seconds, FigureInfo::where_valid, OverPasses::median,
-     "exit[usec]",
-     "-sync_start clock: from the exit of the first rank to that of the last, median over valid repetitions"},
-    {Figure::valid_percent, "valid_percent", Unit::percent, FigureInfo::where_measured, OverPasses::median,
-     "valid[%]",
-     "-sync_start clock: repetitions in which no rank began late by its own clock, of all; below 50 the "
-     "row's "
-     "figures are those of few repetitions"},
+     PassCombination::median, "t_all[usec]",
+     "-sync_start clock: from the first arrival to the last exit, median over valid repetitions"},
+    {Figure::start_skew, "start_skew_seconds", Unit::seconds, FigureInfo::where_valid,
+     PassCombination::median, "arrive[usec]",
+     "-sync_start clock: from the first to the last arrival, median over valid repetitions"},
+    {Figure::exit_skew, "exit_skew_seconds", Unit::seconds, FigureInfo::where_valid, PassCombination::median,
+     "exit[usec]", "-sync_start clock: from the first to the last exit, median over valid repetitions"},
+    {Figure::valid_percent, "valid_percent", Unit::percent, FigureInfo::where_measured,
+     PassCombination::median, "valid[%]",
+     "-sync_start clock: percentage of the repetitions in which no rank began late by its own clock; below "
+     "50, few repetitions determine the row's values"},
     {Figure::clock_disagreement, "clock_disagreement_seconds", Unit::seconds, FigureInfo::where_valid,
-     OverPasses::median, "disagr[usec]",
+     PassCombination::median, "disagr[usec]",
      "-sync_start clock: largest difference of the common clock between two hosts that do not synchronize "
      "with each other"},
-    {Figure::clock_bound, "clock_bound_seconds", Unit::seconds, FigureInfo::where_valid, OverPasses::median,
-     "bound[usec]", "-sync_start clock: largest error of the common clock on any rank during the row"},
+    {Figure::clock_bound, "clock_bound_seconds", Unit::seconds, FigureInfo::where_valid,
+     PassCombination::median, "bound[usec]",
+     "-sync_start clock: largest error of the common clock on any rank during the row"},
     {Figure::arrival_width, "arrival_width_seconds", Unit::seconds, FigureInfo::where_measured,
-     OverPasses::median, "width[usec]",
-     "-arrival: from the time at which the first rank is to arrive to that of the last; 0 for even"},
+     PassCombination::median, "width[usec]",
+     "-arrival: planned time from the first to the last arrival; 0 for even"},
     {Figure::bytes_per_second, "bytes_per_second", Unit::bytes_per_second, FigureInfo::where_measured,
-     OverPasses::derived, "Mbytes/sec",
-     "Throughput as the guide defines it for the benchmark; with several groups the slowest one's"},
+     PassCombination::derived, "Mbytes/sec",
+     "Throughput as the guide defines it for the benchmark; with several groups, the rate of the slowest "
+     "one"},
     {Figure::messages_per_second, "messages_per_second", Unit::messages_per_second,
-     FigureInfo::where_measured, OverPasses::derived, "Msg/sec",
-     "Messages of all pairs or processes of the group"},
+     FigureInfo::where_measured, PassCombination::derived, "Msg/sec",
+     "Messages of all pairs or ranks of the group"},
 };
 static_assert([] {
   for (std::size_t i = 0; i < std::size(figures); ++i) {
@@ -161,12 +158,12 @@ enum class Rates {
   per_process,    ///< bytes into and out of one process (Spec::messages_per_process)
   all_pairs,      ///< messages of all pairs (Spec::messages_per_process), counting all messages in flight
   all_processes,  ///< messages that all processes send (Spec::sent)
-  per_message     ///< one message in the time shown; its length counts all threads together
+  per_message     ///< one message in the time shown; its size counts all threads together
 };
 
 /// How a benchmark is printed, and which of its figures -precision applies to.
 struct TableFormat {
-  ShortList<Column, 12> columns;  ///< columns after message length and repetitions
+  ShortList<Column, 12> columns;  ///< columns after message size and repetitions
   /// Figures for which passes compute a confidence interval. The row shows the interval of the first figure.
   /// The largest half width of all of them counts against -precision.
   ShortList<Figure, 2> precision_targets = {Figure::time_max};

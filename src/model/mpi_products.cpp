@@ -1,7 +1,7 @@
 #include "model/mpi_products.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <string_view>
 
 namespace openimb {
@@ -68,7 +68,7 @@ GpuSupport support_of(GpuApi api, const GpuAnswers& answers) {
     return gpu_switch != nullptr && answers.setting ? answers.setting(name) : std::nullopt;
   };
   if (gpu_switch != nullptr && api == GpuApi::rocm && !gpu_switch->rocm) {
-    return {Answer::no, std::string(gpu_switch->library) + " is for other GPUs",
+    return {Answer::no, std::string(gpu_switch->library) + " does not support AMD GPUs",
             other_mpi(answers.library, api)};
   }
   const std::optional<std::string> set = gpu_switch != nullptr ? setting(gpu_switch->name) : std::nullopt;
@@ -107,9 +107,9 @@ std::string_view hang_reason(std::string_view call, std::string_view library) {
   return {};
 }
 
-bool is_read_in_init_only(std::string_view variable) {
+std::string_view init_only_reason(std::string_view variable) {
   constexpr std::string_view mpich = "MPIR_CVAR_";
-  constexpr std::array names{
+  constexpr std::string_view names[] = {
       // Transports and their resources
       "CH4_NETMOD", "CH4_SHM", "NEMESIS_NETMOD", "OFI_USE_PROVIDER", "OFI_SKIP_IPV6", "SINGLE_HOST_ENABLED",
       "CH4_NUM_VCIS", "CH4_RESERVE_VCIS", "CH4_MT_MODEL", "ENABLE_GPU", "CH4_UCX_ENABLE_UCC",
@@ -120,20 +120,24 @@ bool is_read_in_init_only(std::string_view variable) {
       // Threads and the process manager
       "ASYNC_PROGRESS", "PROGRESS_THREAD_AFFINITY", "DEFAULT_THREAD_LEVEL", "PMI_VERSION",
       "PMI_DISABLE_GROUP", "CH4_ROOTS_ONLY_PMI"};
-  return variable.starts_with(mpich) && std::ranges::any_of(names, [&](const char* known) {
-           return variable.substr(mpich.size()) == known;
-         });
+  const bool known = variable.starts_with(mpich) &&
+                     std::ranges::find(names, variable.substr(mpich.size())) != std::end(names);
+  return known ? "MPICH reads it in MPI_Init only; compare launches with it in the environment" : "";
 }
 
-std::string_view required_switch(std::string_view variable) {
-  constexpr std::string_view rules = "coll_tuned_use_dynamic_rules";
-  return variable.starts_with("coll_tuned_") && variable != rules ? rules : std::string_view();
+VariableSwitch required_switch(std::string_view variable) {
+  const std::string rules = "coll_tuned_use_dynamic_rules";
+  if (!variable.starts_with("coll_tuned_") || variable == rules) return {};
+  return {rules, "Open MPI ignores it unless OMPI_MCA_" + rules + "=1 is in the environment of all ranks"};
 }
 
-std::string device_switch(std::string_view variable) {
+VariableSwitch device_switch(std::string_view variable) {
   constexpr std::string_view algorithm = "_INTRA_ALGORITHM";
   if (!variable.starts_with("MPIR_CVAR_") || !variable.ends_with(algorithm)) return {};
-  return std::string(variable.substr(0, variable.size() - algorithm.size())) + "_DEVICE_COLLECTIVE";
+  const std::string device =
+      std::string(variable.substr(0, variable.size() - algorithm.size())) + "_DEVICE_COLLECTIVE";
+  return {device, "has no effect where MPICH uses collectives of the device, as on one host; set " + device +
+                      "=0 with it"};
 }
 
 }  // namespace openimb

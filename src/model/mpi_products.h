@@ -40,15 +40,21 @@ bool reduces_on_host(const Spec& spec);
 /// "MPI_".
 std::string_view hang_reason(std::string_view call, std::string_view library);
 
-/// Whether MPICH reads a control variable (MPI_T) only in MPI_Init, so that a later write has no effect.
-/// MPI_T does not show this: the scope is that of algorithms (MPI_T_SCOPE_ALL_EQ), and a write succeeds and
-/// can be read back. Source: MPICH 5.0.2, src/mpid/ch4/src/ch4_init.c, src/util/mpir_nodemap.h, src/mpi/init.
-bool is_read_in_init_only(std::string_view variable);
+/// Why a control variable (MPI_T) cannot change after MPI_Init, or an empty text. MPICH reads some variables
+/// only in MPI_Init, so that a later write has no effect. MPI_T does not show this: the scope of these
+/// variables is MPI_T_SCOPE_ALL_EQ, and a write succeeds and can be read back. Source: MPICH 5.0.2,
+/// src/mpid/ch4/src/ch4_init.c, src/util/mpir_nodemap.h, src/mpi/init.
+std::string_view init_only_reason(std::string_view variable);
 
-/// The variable that must be set so that Open MPI does not ignore `variable`; empty if none is needed.
-std::string_view required_switch(std::string_view variable);
-/// The variable that makes MPICH use a collective of the device instead of the algorithm that `variable`
-/// selects; empty if there is none.
-std::string device_switch(std::string_view variable);
+/// A variable that can make another one have no effect.
+struct VariableSwitch {
+  std::string name = {};    ///< empty: there is no such variable
+  std::string effect = {};  ///< what follows the name of the other variable in a message
+};
+/// The variable that must be on so that Open MPI does not ignore `variable`.
+VariableSwitch required_switch(std::string_view variable);
+/// The variable that, if it is on, makes MPICH use a collective of the device instead of the algorithm that
+/// `variable` selects.
+VariableSwitch device_switch(std::string_view variable);
 
 }  // namespace openimb

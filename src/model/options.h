@@ -60,7 +60,7 @@ inline std::string name_in_mpi(ThreadLevel level) {
   for (const char letter : std::string_view(name_of(level))) name += static_cast<char>(letter - 'a' + 'A');
   return name;
 }
-inline constexpr int most_threads = 4096;  ///< largest number of threads of a process
+inline constexpr int max_threads = 4096;  ///< largest number of threads of a process
 
 /// -comm: how the messages of a process's threads are kept apart: each thread has its own communicator, or
 /// all threads share one and use different tags.
@@ -208,7 +208,7 @@ struct Variant {
 struct PairOptions {
   std::uint64_t seed = default_seed;  ///< -seed: for random partners
   Stencil halo{.dimensions = 3};      ///< -halo
-  int most_pairs = 0;                 ///< -pairs: limit for Multi_pair; 0: all pairs
+  int max_pairs = 0;                  ///< -pairs: limit for Multi_pair; 0: all pairs
 };
 
 /// All options of a launch.

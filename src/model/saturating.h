@@ -9,15 +9,13 @@
 namespace openimb {
 
 /// Larger than every limit that -mem accepts.
-inline constexpr std::int64_t largest_size = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t max_size = std::numeric_limits<std::int64_t>::max();
 
 /// Sum, product and multiple of nonnegative numbers.
-constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
-  return a > largest_size - b ? largest_size : a + b;
-}
+constexpr std::int64_t plus(std::int64_t a, std::int64_t b) { return a > max_size - b ? max_size : a + b; }
 constexpr std::int64_t times(std::int64_t a, std::int64_t b) {
   if (a == 0 || b == 0) return 0;
-  return a > largest_size / b ? largest_size : a * b;
+  return a > max_size / b ? max_size : a * b;
 }
 constexpr std::int64_t rounded_up(std::int64_t size, std::int64_t unit) {
   return times(size / unit + (size % unit != 0 ? 1 : 0), unit);

@@ -92,7 +92,7 @@ template <>
 inline constexpr Names<3> names_of<SendMode> = {"standard", "synchronous", "buffered"};
 
 /// Upper bound of MPI_BSEND_OVERHEAD, the bytes that MPI adds to a buffered message.
-inline constexpr std::int64_t most_send_overhead = 1024;
+inline constexpr std::int64_t max_send_overhead = 1024;
 
 /// Which send modes besides standard a benchmark can use.
 struct SendModes {
@@ -173,7 +173,7 @@ struct Spec {
   /// multiplied by the number of messages in flight.
   double sent = 0;
   bool in_pairs = false;   ///< processes work in pairs; with an odd number the last is idle
-  int most_pairs = 0;      ///< largest number of pairs; 0: no limit
+  int max_pairs = 0;       ///< largest number of pairs; 0: no limit
   bool in_rounds = false;  ///< measures pairs of endpoints in rounds (plan/rounds.h)
   /// Partners change with each repetition: Iteration::root is the round (model/random.h).
   bool random_partners = false;
@@ -227,7 +227,7 @@ struct Spec {
   constexpr bool overlaps() const { return overlap != Overlap::none; }
   constexpr int processes_taking_part(int processes) const {
     if (!in_pairs) return processes;
-    return 2 * (most_pairs > 0 && most_pairs < processes / 2 ? most_pairs : processes / 2);
+    return 2 * (max_pairs > 0 && max_pairs < processes / 2 ? max_pairs : processes / 2);
   }
 };
 

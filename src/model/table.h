@@ -31,7 +31,7 @@ struct Table {
   int timed_threads() const { return spec.partitioned ? 1 : grouping.threads; }
   bool aggregate() const { return transfers == Transfers::aggregate; }
   bool has_lengths() const { return spec.kind != Kind::synchronization; }
-  const TableFormat& shown() const {
+  const TableFormat& format() const {
     const TableFormat* const all = spec.table->all_groups;
     return multi == Multi::summary && all != nullptr ? *all : *spec.table;
   }
@@ -74,12 +74,12 @@ inline constexpr Names<10> names_of<Failure::Cause> = {
     "no_space",      "io_error",     "over_budget", "no_answer",         "clock_set"};
 /// What to do about each, as the end of a sentence.
 inline constexpr Names<10> cause_advice = {
-    "give more memory with -mem, or run shorter messages (-msglog) or fewer processes",
-    "use an MPI with large-count calls (MPI 4.0), or run shorter messages (-msglog) or fewer processes",
+    "give more memory with -mem, or run smaller messages (-msglog) or fewer ranks",
+    "use an MPI with large-count calls (MPI 4.0), or run smaller messages (-msglog) or fewer ranks",
     "give more time with -time, or run shorter messages (-msglog)",
-    "launch more processes",
+    "launch more ranks",
     "leave the benchmark out, or choose other options or another MPI",
-    "choose a folder with more space (-file), or run shorter lengths (-msglog) or fewer repetitions (-iter)",
+    "choose a folder with more space (-file), or run smaller messages (-msglog) or fewer repetitions (-iter)",
     "check space, quota, limits and permissions of the folder (-file)",
     "give more seconds with -budget, or run fewer rows",
     "check both hosts and the link between them, or give more time with -pair_timeout",

@@ -28,7 +28,7 @@ struct Topology {
   int dimensions = 0;  ///< number of dimensions of the grid
   /// Extents of the grid, used if their product is the number of processes. Otherwise, and if they are 0, the
   /// extents are as equal as possible.
-  std::array<int, most_dimensions> extents{};
+  std::array<int, max_dimensions> extents{};
   int degree = 0;                     ///< random: number of destinations and of sources of each process
   std::uint64_t seed = default_seed;  ///< random: seed of the graph
 

@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-inline constexpr int most_dimensions = 5;  ///< 242 neighbors with edges and corners
+inline constexpr int max_dimensions = 5;  ///< 242 neighbors with edges and corners
 
 /// The neighbors in a torus with which a benchmark exchanges messages. 0 dimensions: the benchmark has none.
 struct Stencil {
@@ -73,7 +73,7 @@ class Torus {
     std::vector<int> step(dimensions, -1);  // counts through -1, 0 and 1 in every dimension
     for (bool more = true; more;) {
       const auto moved = std::ranges::count_if(step, [](int coordinate) { return coordinate != 0; });
-      if (moved == 1 || (corners && moved > 1)) ranks.push_back(moved_by(rank, step));
+      if (moved == 1 || (corners && moved > 1)) ranks.push_back(neighbor_at(rank, step));
       more = false;
       for (std::size_t i = dimensions; i-- > 0 && !more;) {
         more = step[i] < 1;
@@ -90,7 +90,7 @@ class Torus {
       for (const int direction : {-1, 1}) {
         std::vector<int> step(extents_.size(), 0);
         step[i] = direction;
-        ranks.push_back(moved_by(rank, step));
+        ranks.push_back(neighbor_at(rank, step));
       }
     }
     return ranks;
@@ -99,7 +99,7 @@ class Torus {
   static constexpr int opposite(int i, int count) { return count - 1 - i; }
 
  private:
-  int moved_by(int rank, const std::vector<int>& step) const {
+  int neighbor_at(int rank, const std::vector<int>& step) const {
     int moved = 0, stride = 1;
     for (std::size_t i = extents_.size(); i-- > 0;) {
       const int extent = extents_[i];

@@ -52,11 +52,11 @@ using File = MPI_File;
 #endif
 
 /// Last argument of a collective that creates a persistent request.
-struct MakePersistent {
+struct PersistentInit {
   MPI_Request* request;
 };
 template <class... Request>
-inline constexpr bool are_persistent = (std::is_same_v<Request, MakePersistent> && ...);
+inline constexpr bool are_persistent = (std::is_same_v<Request, PersistentInit> && ...);
 
 /// Why a benchmark of persistent collectives cannot run; empty if it can. Source: MPI 4.0, section 6.13.
 #ifdef OPENIMB_PERSISTENT_COLLECTIVES
@@ -80,7 +80,7 @@ inline constexpr std::string_view no_partitions_reason = "this MPI has no partit
 #endif
 
 // A collective. Without a further argument it is the blocking call, with a request the nonblocking call, with
-// a MakePersistent the call that creates a persistent request. An MPI may lack the last one: its name is
+// a PersistentInit the call that creates a persistent request. An MPI may lack the last one: its name is
 // looked up only if it is used.
 #define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)                       \
   if constexpr (sizeof...(request) == 0) {                                    \

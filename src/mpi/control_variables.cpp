@@ -178,11 +178,11 @@ std::optional<int> index_of(const std::string& name) {
 }
 
 // Space for any value: Open MPI copies a whole text, whatever length it reports.
-constexpr std::size_t longest_text = 1 << 16;
+constexpr std::size_t max_text = 1 << 16;
 
 // Returns a value, or nothing if the library cannot read it.
 std::optional<std::string> read_value(MPI_T_cvar_handle handle, MPI_Datatype type) {
-  std::string bytes(longest_text, '\0');
+  std::string bytes(max_text, '\0');
   if (MPI_T_cvar_read(handle, bytes.data()) != MPI_SUCCESS) return std::nullopt;
   if (type == MPI_CHAR) {
     bytes.back() = '\0';
@@ -230,9 +230,8 @@ ControlVariables::Variable::Variable(const std::string& wanted, std::size_t vari
   const std::optional<int> index = index_of(name);
   const std::optional<Description> description = index ? describe_variable(*index) : std::nullopt;
   if (!description) throw std::out_of_range(name);
-  if (is_read_in_init_only(name)) {
-    throw std::runtime_error(
-        name + ": MPICH reads it in MPI_Init only; compare launches with it in the environment");
+  if (const std::string_view why = init_only_reason(name); !why.empty()) {
+    throw std::runtime_error(name + ": " + std::string(why));
   }
   if (description->scope == MPI_T_SCOPE_CONSTANT || description->scope == MPI_T_SCOPE_READONLY) {
     throw std::runtime_error(name +
@@ -362,15 +361,12 @@ void ControlVariables::try_variant(const Variant& variant, int index) {
 // Both libraries accept, without a message, some values that have no effect.
 void ControlVariables::check_effect(const Variant& variant) {
   for (const auto& [name, value] : variant.variables) {
-    const std::string rules(required_switch(name)), device = device_switch(name);
-    if (!rules.empty() && is_nonzero(rules) == false) {
-      throw std::runtime_error(name + ": Open MPI ignores it unless OMPI_MCA_" + rules +
-                               "=1 is in the environment of all ranks");
+    const VariableSwitch required = required_switch(name), device = device_switch(name);
+    if (!required.name.empty() && is_nonzero(required.name) == false) {
+      throw std::runtime_error(name + ": " + required.effect);
     }
-    if (device.empty() || is_nonzero(name) == false || is_nonzero(device) != true) continue;
-    warnings_.push_back("-alternate: " + variant.label + ": " + name +
-                        " has no effect where MPICH uses collectives of the device, as on one host; set " +
-                        device + "=0 with it");
+    if (device.name.empty() || is_nonzero(name) == false || is_nonzero(device.name) != true) continue;
+    warnings_.push_back("-alternate: " + variant.label + ": " + name + " " + device.effect);
   }
 }
 

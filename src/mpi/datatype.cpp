@@ -148,8 +148,8 @@ MPI_Datatype make_gapped(const Element& element, std::int64_t elements, MPI_Data
 
 // Uses the _c call only if an int does not suffice: a library may lack it.
 std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t bytes, MPI_Comm comm) {
-  constexpr std::int64_t most_int = std::numeric_limits<int>::max();
-  if (bytes > most_int / 2) {
+  constexpr std::int64_t max_int = std::numeric_limits<int>::max();
+  if (bytes > max_int / 2) {
 #ifdef OPENIMB_LARGE_COUNT
     if (call::has_large_counts()) {
       MPI_Count size = 0;
@@ -157,7 +157,7 @@ std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t byt
       return size;
     }
 #endif
-    return most_int;
+    return max_int;
   }
   int size = 0;
   MPI_Pack_size(static_cast<int>(count), type, comm, &size);

@@ -65,7 +65,7 @@ std::string FileErrors::take() {
   return code == MPI_SUCCESS ? text : error_text(code);
 }
 
-bool FileErrors::opened_by_all(bool here) {
+bool FileErrors::all_opened(bool here) {
   constexpr std::chrono::seconds limit(2);
   constexpr std::chrono::milliseconds nap(1);
   const int mine = here ? 1 : 0;

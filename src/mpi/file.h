@@ -34,7 +34,7 @@ class FileErrors {
   /// Whether a file that was just opened is open on all ranks. Collective. A rank without the file throws if
   /// others do not call this within two seconds: they hang in MPI_File_open, or would wait for this rank in
   /// MPI_File_close.
-  bool opened_by_all(bool here);
+  bool all_opened(bool here);
 
  private:
   MPI_Comm together_ = MPI_COMM_SELF;

@@ -130,14 +130,14 @@ class SharedPart {
 };
 
 /// Passive-target epochs with shared locks, so that all origins can work at the same time.
-class LockOne {
+class LockEpoch {
  public:
-  LockOne(int target, MPI_Win win, int type = MPI_LOCK_SHARED) : target_(target), win_(win) {
+  LockEpoch(int target, MPI_Win win, int type = MPI_LOCK_SHARED) : target_(target), win_(win) {
     MPI_Win_lock(type, target, 0, win);
   }
-  ~LockOne() { MPI_Win_unlock(target_, win_); }
-  LockOne(const LockOne&) = delete;
-  LockOne& operator=(const LockOne&) = delete;
+  ~LockEpoch() { MPI_Win_unlock(target_, win_); }
+  LockEpoch(const LockEpoch&) = delete;
+  LockEpoch& operator=(const LockEpoch&) = delete;
 
  private:
   int target_;
@@ -145,35 +145,35 @@ class LockOne {
 };
 
 /// Locks two targets, which may be the same.
-class LockTwo {
+class TwoLocksEpoch {
  public:
-  LockTwo(int first, int second, MPI_Win win) : first_(first, win) {
+  TwoLocksEpoch(int first, int second, MPI_Win win) : first_(first, win) {
     if (second != first) second_.emplace(second, win);
   }
 
  private:
-  LockOne first_;
-  std::optional<LockOne> second_;
+  LockEpoch first_;
+  std::optional<LockEpoch> second_;
 };
 
-class LockAll {
+class LockAllEpoch {
  public:
-  explicit LockAll(MPI_Win win) : win_(win) { MPI_Win_lock_all(0, win); }
-  ~LockAll() { MPI_Win_unlock_all(win_); }
-  LockAll(const LockAll&) = delete;
-  LockAll& operator=(const LockAll&) = delete;
+  explicit LockAllEpoch(MPI_Win win) : win_(win) { MPI_Win_lock_all(0, win); }
+  ~LockAllEpoch() { MPI_Win_unlock_all(win_); }
+  LockAllEpoch(const LockAllEpoch&) = delete;
+  LockAllEpoch& operator=(const LockAllEpoch&) = delete;
 
  private:
   MPI_Win win_;
 };
 
 /// An active-target epoch, which the pattern's own fences divide into several. Collective.
-class Fences {
+class FenceEpoch {
  public:
-  explicit Fences(MPI_Win win) : win_(win) { MPI_Win_fence(MPI_MODE_NOPRECEDE, win); }
-  ~Fences() { MPI_Win_fence(MPI_MODE_NOSUCCEED, win_); }
-  Fences(const Fences&) = delete;
-  Fences& operator=(const Fences&) = delete;
+  explicit FenceEpoch(MPI_Win win) : win_(win) { MPI_Win_fence(MPI_MODE_NOPRECEDE, win); }
+  ~FenceEpoch() { MPI_Win_fence(MPI_MODE_NOSUCCEED, win_); }
+  FenceEpoch(const FenceEpoch&) = delete;
+  FenceEpoch& operator=(const FenceEpoch&) = delete;
 
  private:
   MPI_Win win_;

@@ -16,7 +16,7 @@ std::string completing_call(const Spec& spec) {
     case SyncMode::flush_local:
       return "MPI_Win_flush_local";
     default:
-      return "calls of its own";
+      return "its own calls";
   }
 }
 
@@ -25,7 +25,7 @@ std::string completing_call(const Spec& spec) {
 std::string send_mode_error(const Spec& spec, SendMode asked) {
   if (asked == SendMode::standard) return {};
   const std::string mode = std::string("-send_mode ") + name_of(asked);
-  if (!spec.send_modes.any) return "by definition it has no send that " + mode + " could replace";
+  if (!spec.send_modes.any) return "its definition has no send that " + mode + " could replace";
   if (asked != SendMode::buffered || spec.send_modes.not_buffered.empty()) return {};
   return mode + ": " + std::string(spec.send_modes.not_buffered);
 }
@@ -42,7 +42,7 @@ std::string layout_error(const Spec& spec, const DataLayout& layout) {
 std::string sync_mode_error(const Spec& spec, SyncMode asked) {
   if (!spec.uses_windows() || asked == SyncMode::standard || asked == spec.one_sided.sync) return {};
   if (spec.one_sided.any_sync && (spec.access == Access::passive_target || needs_targets(asked))) return {};
-  return "by definition it is completed by " + completing_call(spec) + ", not by -sync_mode " +
+  return "its definition completes transfers with " + completing_call(spec) + ", not with -sync_mode " +
          name_of(asked);
 }
 

@@ -15,8 +15,8 @@ std::string file_name(const std::string& base, const Spec& spec, const Grouping&
 }
 
 std::int64_t first_place_in_all_files(const Spec& spec, int rank) {
-  constexpr int longest_file_bits = 40;
-  return spec.file.own ? std::int64_t{rank} << longest_file_bits : 0;
+  constexpr int max_file_bits = 40;
+  return spec.file.own ? std::int64_t{rank} << max_file_bits : 0;
 }
 
 Tile tile_of(const Spec& spec, std::int64_t bytes, int processes, int rank) {

@@ -38,7 +38,7 @@ std::int64_t buffered_messages(const Spec& spec, int in_flight) {
 }
 
 std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes) {
-  return times(buffered_messages(spec, in_flight), plus(bytes, most_send_overhead));
+  return times(buffered_messages(spec, in_flight), plus(bytes, max_send_overhead));
 }
 
 }  // namespace openimb

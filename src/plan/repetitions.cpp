@@ -27,7 +27,7 @@ IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec) {
   return spec.rooted ? IterationPolicy::multiple_np : IterationPolicy::dynamic;
 }
 
-std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transfers transfers) {
+std::int64_t max_repetitions(const Settings& settings, const Spec& spec, Transfers transfers) {
   const bool limited = spec.access == Access::active_target || spec.uses_files();
   const bool few = limited && transfers != Transfers::aggregate;
   return few ? settings.non_aggregate_repetitions : settings.repetitions;

@@ -16,7 +16,7 @@ IterationPolicy effective_policy(IterationPolicy policy, const Spec& spec);
 /// The upper limit of repetitions in a table: MSGS_NONAGGR if every repetition ends in a collective
 /// completion (files, and one-sided with fences), otherwise MSGSPERSAMPLE. Source: guide, "Actual
 /// Benchmarking"; IMB-RMA uses MSGSPERSAMPLE in both modes.
-std::int64_t most_repetitions(const Settings& settings, const Spec& spec, Transfers transfers);
+std::int64_t max_repetitions(const Settings& settings, const Spec& spec, Transfers transfers);
 
 /// Repetitions planned before their time is known: `most` for length 0 or with policy `off`, otherwise
 /// max(1, min(most, OVERALL_VOL / bytes)). multiple_np makes the number a multiple of `processes`, at least

@@ -154,7 +154,7 @@ double seconds_of_samples(const Passes& passes, std::size_t points) {
   constexpr double wanted_passes = 150;
   if (!passes.budget || points == 0) return without_budget;
   return std::clamp(*passes.budget / static_cast<double>(points) / wanted_passes, shortest,
-                    longest_sample_seconds);
+                    max_sample_seconds);
 }
 
 }  // namespace openimb

@@ -148,7 +148,7 @@ class PassSampling final : public Sampling {
 double seconds_each_after(double before, double now);
 
 /// Longest sample of a pass, in seconds, unless a repetition takes longer.
-inline constexpr double longest_sample_seconds = 20e-3;
+inline constexpr double max_sample_seconds = 20e-3;
 
 /// Desired duration of a sample in seconds if a pass has `points` points. A pass should be short compared
 /// with the time for which a machine keeps its performance state, and there should be many passes.

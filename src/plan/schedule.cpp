@@ -27,8 +27,8 @@ Failure invalid_processes(const Spec& spec, int processes) {
   const std::string grid = spec.stencil.dimensions == 2 ? "two numbers above 1: 4, 6, 8, 9, ..."
                                                         : "three numbers above 1: 8, 12, 16, 18, ...";
   return {.cause = Failure::Cause::invalid_processes,
-          .detail = has_torus(spec, processes) ? "needs at least 2 processes"
-                                               : "needs a number of processes that is a product of " + grid};
+          .detail = has_torus(spec, processes) ? "needs at least 2 ranks"
+                                               : "needs a number of ranks that is a product of " + grid};
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ Spec Schedule::spec_of(int benchmark) const {
     spec.stencil = options_.pairs->halo;
     spec.sent = spec.stencil.neighbors();
   }
-  if (spec.in_pairs && spec.message_rate) spec.most_pairs = options_.pairs->most_pairs;
+  if (spec.in_pairs && spec.message_rate) spec.max_pairs = options_.pairs->max_pairs;
   return spec;
 }
 
@@ -158,7 +158,7 @@ TablePlan Schedule::plan(const TableKey& key) const {
                  .variant = key.variant,
                  .table = {.spec = spec,
                            .grouping = {.processes = key.processes,
-                                        .threads = threads_in(spec),
+                                        .threads = threads_that_communicate(spec),
                                         .world = ranks_,
                                         .groups = {},
                                         .map = {}},
@@ -185,18 +185,18 @@ TablePlan Schedule::plan(const TableKey& key) const {
   }
   if (!plan.failure && spec.threaded && options_.stride >= key.processes) {
     plan.failure = {.cause = Failure::Cause::invalid_processes,
-                    .detail = "has no processes at the distance -stride " + std::to_string(options_.stride)};
+                    .detail = "has no ranks at the distance -stride " + std::to_string(options_.stride)};
   }
   if (plan.failure) return plan;
   plan.table.grouping = make_grouping(ranks_, key.processes, key.multi != Multi::off, options_.map);
   if (options_.fabric) plan.table.grouping.groups = {options_.fabric->ranks};
-  plan.table.grouping.threads = threads_in(spec);
+  plan.table.grouping.threads = threads_that_communicate(spec);
   for (const std::int64_t bytes : message_lengths(spec, options_)) {
     plan.points.push_back(plan_point(plan, bytes));
   }
   // Files have no warm-up. Source: guide, "Warm-Up Phase".
   if (options_.warm_up && !spec.uses_files()) {
-    plan.warm_up = plan_point(plan, threads_of(spec) * warm_up_bytes(spec, plan.element));
+    plan.warm_up = plan_point(plan, threads_with_messages(spec) * warm_up_bytes(spec, plan.element));
     if (plan.warm_up->failure) plan.warm_up.reset();
   }
   return plan;
@@ -228,13 +228,13 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_fli
   const Spec& spec = plan.spec();
   const Settings& settings = options_.settings;
   const int processes = plan.table.grouping.processes;
-  const std::int64_t bytes_per_thread = bytes / threads_of(spec);
+  const std::int64_t bytes_per_thread = bytes / threads_with_messages(spec);
   Point point{.bytes = bytes,
               .geometry = {},
               .in_flight = in_flight,
               .fewer = in_flight < options_.in_flight,
               .failure = {}};
-  point.planned = planned_repetitions(settings, most_repetitions(settings, spec, plan.table.transfers),
+  point.planned = planned_repetitions(settings, max_repetitions(settings, spec, plan.table.transfers),
                                       plan.policy, bytes_per_thread, processes);
   // Every repetition has its own part of the file, so one section of the buffers is enough.
   const std::int64_t sections =
@@ -246,9 +246,11 @@ Point Schedule::plan_point(const TablePlan& plan, std::int64_t bytes, int in_fli
   return point;
 }
 
-int Schedule::threads_of(const Spec& spec) const { return spec.threaded ? options_.threads.count : 1; }
-int Schedule::threads_in(const Spec& spec) const {
-  return spec.partitioned ? options_.threads.count : threads_of(spec);
+int Schedule::threads_with_messages(const Spec& spec) const {
+  return spec.threaded ? options_.threads.count : 1;
+}
+int Schedule::threads_that_communicate(const Spec& spec) const {
+  return spec.partitioned ? options_.threads.count : threads_with_messages(spec);
 }
 
 // Bytes that a process needs for a point: message buffers, requests, the times of repetitions (two copies,
@@ -279,9 +281,9 @@ std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) 
 }
 
 std::optional<Failure> Schedule::failure_of(const TablePlan& plan, const Point& point) const {
-  constexpr int most_int = std::numeric_limits<int>::max();
+  constexpr int max_int = std::numeric_limits<int>::max();
   if (point.needed_bytes > options_.settings.max_memory) return out_of_memory(point, true);
-  if (plan.spec().message_rate && received_at_once(point.in_flight) > most_int / 2) {
+  if (plan.spec().message_rate && received_at_once(point.in_flight) > max_int / 2) {
     return Failure{.cause = Failure::Cause::int_overflow,
                    .bytes = point.bytes,
                    .detail = "MPI_Waitall cannot count the messages in flight; give a smaller -window_size",

@@ -91,9 +91,9 @@ class Schedule {
   SamplingLimits limits(const TablePlan& plan, const Point& point) const;
   std::int64_t rotation(const TablePlan& plan) const;
   std::int64_t cycle_of(const TablePlan& plan, const Point& point) const;
-  int available() const;                   ///< number of processes that may take part
-  int threads_of(const Spec& spec) const;  ///< threads of a process that have their own messages
-  int threads_in(const Spec& spec) const;  ///< threads of a process that communicate
+  int available() const;                              ///< number of processes that may take part
+  int threads_with_messages(const Spec& spec) const;  ///< threads of a process that have their own messages
+  int threads_that_communicate(const Spec& spec) const;  ///< threads of a process that communicate
   void add_tables(const SelectedBenchmark& selected);
   Spec spec_of(int benchmark) const;
   std::int64_t received_at_once(int in_flight) const;

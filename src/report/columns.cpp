@@ -31,7 +31,7 @@ std::vector<Cell> labeled_cells(const Table& table, const Measurement& measureme
   const auto add = [&](const std::string& number, std::string_view unit) {
     cells.push_back({"", " " + number + "(" + std::string(unit) + ")"});
   };
-  for (const Column& column : table.shown().columns) {
+  for (const Column& column : table.format().columns) {
     add(formatted("%g", text_value(row, column.figure, bytes_per_megabyte)), column.head);
   }
   if (table.multi == Multi::each_group) add(std::to_string(row.group), "group");
@@ -59,12 +59,12 @@ std::string labeled_length_of(const Table& table, std::int64_t bytes) {
 
 std::vector<Cell> cells_of(const Table& table, const Measurement& measurement, const Row& row,
                            double bytes_per_megabyte) {
-  if (table.shown().labeled) return labeled_cells(table, measurement, row, bytes_per_megabyte);
+  if (table.format().labeled) return labeled_cells(table, measurement, row, bytes_per_megabyte);
   std::vector<Cell> cells;
   if (table.multi == Multi::each_group) cells.push_back({"Group", integer_cell(row.group)});
   if (table.has_lengths()) cells.push_back({"#bytes", integer_cell(measurement.bytes)});
   cells.push_back({"#repetitions", integer_cell(measurement.repetitions)});
-  for (const Column& column : table.shown().columns) {
+  for (const Column& column : table.format().columns) {
     const double number = text_value(row, column.figure, bytes_per_megabyte);
     const bool rounded = info_of(column.figure).unit == Unit::messages_per_second;
     if (info_of(column.figure).presence == FigureInfo::where_valid && !row.has(column.figure)) {

@@ -24,7 +24,7 @@ std::string amounts(const Failure& failure) {
 }
 
 std::string failure_row(const Table& table, std::int64_t length, const std::string& text) {
-  if (table.shown().labeled) return "# " + labeled_length_of(table, length) + " " + text + "\n";
+  if (table.format().labeled) return "# " + labeled_length_of(table, length) + " " + text + "\n";
   const char* const group_cell = table.multi == Multi::each_group ? "\n             " : "";
   return formatted("%s%13lld %s\n", group_cell, static_cast<long long>(length), text.c_str());
 }

@@ -11,7 +11,7 @@ namespace openimb {
 
 namespace {
 
-constexpr std::size_t most_shown = 5;  // slow pairs per length, and failed pairs
+constexpr std::size_t max_shown = 5;  // slow pairs per length, and failed pairs
 
 // Bins of a logarithmic histogram: the first begins at a nanosecond, each is 0.1 % wide.
 constexpr double shortest_seconds = 1e-9, width = 1e-3, longest_seconds = 1e6;
@@ -27,7 +27,7 @@ std::string rule_of(std::size_t columns) {
 
 }  // namespace
 
-void TimesOfPairs::add(double seconds) {
+void PairTimes::add(double seconds) {
   least_ = count_ == 0 ? seconds : std::min(least_, seconds);
   most_ = count_ == 0 ? seconds : std::max(most_, seconds);
   const std::size_t index = bin_of(seconds);
@@ -36,7 +36,7 @@ void TimesOfPairs::add(double seconds) {
   ++count_;
 }
 
-double TimesOfPairs::median() const {
+double PairTimes::median() const {
   std::int64_t below = 0;
   for (std::size_t i = 0; i < bins_.size(); ++i) {
     below += bins_[i];
@@ -93,13 +93,13 @@ void SweepText::keep_if_slow(LengthSummary& summary, const PairSample& sample) c
   const auto faster =
       std::ranges::find_if(worst, [&](const PairSample& kept) { return kept.seconds < sample.seconds; });
   worst.insert(faster, sample);
-  if (worst.size() > most_shown) worst.pop_back();
+  if (worst.size() > max_shown) worst.pop_back();
 }
 
 void SweepText::failure(const Table& table, const Failure& failure) {
   LengthSummary& summary = length_summary(table, failure.bytes);
   ++summary.failed;
-  if (summary.failed_pairs.size() < most_shown)
+  if (summary.failed_pairs.size() < max_shown)
     summary.failed_pairs.push_back({*failure.pair, failure.detail});
 }
 

@@ -13,7 +13,7 @@
 namespace openimb {
 
 /// Statistics of times, from a histogram: the error of the median is at most 0.1 %.
-class TimesOfPairs {
+class PairTimes {
  public:
   void add(double seconds);
   std::int64_t count() const { return count_; }
@@ -42,7 +42,7 @@ class SweepText {
     std::string detail;
   };
   struct LengthSummary {
-    TimesOfPairs times;
+    PairTimes times;
     std::int64_t repetitions = 0;  ///< the least of any pair
     std::int64_t defects = 0;
     std::int64_t failed = 0;

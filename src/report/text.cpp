@@ -33,7 +33,7 @@ std::string rank_lines(std::string lead, std::span<const int> ranks) {
 }
 
 // The reference output names threads only in benchmarks of threads, or if there are several.
-std::string threads_of(const Table& table) {
+std::string thread_suffix(const Table& table) {
   const bool is_shown = table.grouping.threads > 1 || table.spec.threaded;
   return is_shown ? formatted(" (threads: %d)", table.grouping.threads) : "";
 }
@@ -41,7 +41,7 @@ std::string threads_of(const Table& table) {
 std::string group_lines(const Table& table) {
   const Grouping& grouping = table.grouping;
   std::string text = formatted("# ( %d groups of %d processes each running simultaneous )%s \n",
-                               grouping.group_count(), grouping.processes, threads_of(table).c_str());
+                               grouping.group_count(), grouping.processes, thread_suffix(table).c_str());
   for (int group = 0; group < grouping.group_count(); ++group) {
     text += rank_lines(formatted("# Group %2d: ", group), grouping.groups[static_cast<std::size_t>(group)]);
   }
@@ -51,7 +51,7 @@ std::string group_lines(const Table& table) {
 std::string map_lines(const Table& table, const Map& map) {
   const Grouping& grouping = table.grouping;
   std::string text = formatted("# #processes = %d%s; rank order (rowwise): \n", grouping.processes,
-                               threads_of(table).c_str());
+                               thread_suffix(table).c_str());
   std::span<const int> ranks = grouping.groups.front();
   while (!ranks.empty()) {
     const std::size_t count = std::min(ranks.size(), static_cast<std::size_t>(std::max(1, map.columns)));
@@ -72,7 +72,7 @@ std::string grouping_lines(const Table& table) {
   const std::string text =
       grouping.group_count() > 1 ? group_lines(table)
       : grouping.map ? map_lines(table, *grouping.map)
-                     : formatted("# #processes = %d%s \n", grouping.processes, threads_of(table).c_str());
+                     : formatted("# #processes = %d%s \n", grouping.processes, thread_suffix(table).c_str());
   return text + idle_line(grouping);
 }
 
@@ -131,7 +131,7 @@ std::string variant_line(const Table& table) {
 }
 
 std::string table_head(const Table& table, OutputStyle style, int in_flight) {
-  if (table.shown().labeled) return labeled_head(table) + variant_line(table);
+  if (table.format().labeled) return labeled_head(table) + variant_line(table);
   const std::vector<Cell> columns = cells_of(table, {}, {}, 1);
   const bool threaded = table.spec.threaded;
   const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
@@ -256,7 +256,7 @@ std::string validity_note(const Table& table, std::int64_t bytes, const Row& row
   return note(row_label(table, bytes, row), text);
 }
 
-void PassesNotes::add(const std::string& where, int group, const SampleStatistics& statistics) {
+void PassNotes::add(const std::string& where, int group, const SampleStatistics& statistics) {
   ++rows_;
   if (statistics.shortfall != SampleStatistics::Shortfall::none) {
     ++imprecise_;
@@ -279,12 +279,12 @@ void PassesNotes::add(const std::string& where, int group, const SampleStatistic
   machine.samples += statistics.samples;
 }
 
-std::string PassesNotes::between_states_text(const Machine& machine) {
+std::string PassNotes::between_states_text(const Machine& machine) {
   if (machine.between == 0) return "";
   return formatted(", between them (%.0f %%)", 100.0 * machine.between / machine.samples);
 }
 
-std::string PassesNotes::notes(std::optional<double> precision) const {
+std::string PassNotes::notes(std::optional<double> precision) const {
   std::string text;
   if (imprecise_ > 0) {
     text += formatted("# note: %d of %s missed +-%s %%", imprecise_, counted(rows_, "row").c_str(),
@@ -328,8 +328,8 @@ void TextReporter::begin(const RunFacts& facts, const Options& options) {
   if (options.passes) precision_ = options.passes->precision;
   name_.program = executable_of(facts.component);
   if (options.header) write(banner(facts, options, stated_));
-  if (options.starts_by_clock() && !facts.crowded.empty()) {
-    write("# note: " + facts.crowded +
+  if (options.starts_by_clock() && !facts.oversubscribed_host.empty()) {
+    write("# note: " + facts.oversubscribed_host +
           ": a rank that waits for a CPU begins late, so few repetitions will be valid\n");
   }
 }

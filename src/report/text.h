@@ -16,7 +16,7 @@
 namespace openimb {
 
 /// Notes on a table that was measured in passes.
-class PassesNotes {
+class PassNotes {
  public:
   /// `where`: label of the row, such as "8 B". `group`: Row::group.
   void add(const std::string& where, int group, const SampleStatistics& statistics);
@@ -60,8 +60,8 @@ class TextReporter final : public Reporter {
   std::FILE* out_;
   OutputName name_{.program = "IMB", .name = "standard output"};
   StatedOptions stated_;
-  std::string notes_;   ///< on the rows of the open table
-  PassesNotes passes_;  ///< on the rows of the open table
+  std::string notes_;  ///< on the rows of the open table
+  PassNotes passes_;   ///< on the rows of the open table
   SweepText sweep_;
   std::optional<double> precision_;
   double bytes_per_megabyte_ = mebibyte;

@@ -104,8 +104,9 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
         {rank, site.host, site.cpus, known_number(site.numa), known_number(site.socket)});
   }
   if (choice.endpoints.size() < 2) {
-    const std::string ranks = sites.size() == 1 ? "1 rank is" : std::to_string(sites.size()) + " ranks are";
-    choice.error = option + ranks + " 1 endpoint; needs at least 2: launch more processes or on more hosts";
+    const std::string ranks =
+        sites.size() == 1 ? "1 rank makes" : std::to_string(sites.size()) + " ranks make";
+    choice.error = option + ranks + " only 1 endpoint of at least 2; launch more ranks, or on more hosts";
   }
   return choice;
 }
@@ -163,7 +164,7 @@ void require_timeout_calls(const Options& options) {
   if (!options.fabric || options.fabric->timeout_seconds <= 0) return;
   for (const std::string_view call : TimeoutProcessGroup::needs) {
     if (const std::string_view why = call::unusable_reason(call); !why.empty()) {
-      throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits for ever");
+      throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits forever");
     }
   }
 }

@@ -66,7 +66,7 @@ GpuApi choose_api(ProcessGroup& world, MemoryChoice& memory) {
 
 // The index of this rank's GPU. Throws DeviceError.
 int choose_index(int world_rank, int host_rank, const MemoryChoice& memory, int devices) {
-  if (devices == 0) throw DeviceError("the driver sees no GPU");
+  if (devices == 0) throw DeviceError("the driver reports no GPU");
   switch (memory.gpu) {
     case GpuChoice::local_rank:
       return host_rank % devices;

@@ -7,7 +7,8 @@
 
 namespace openimb {
 
-std::optional<OffCache> known_off_cache(ProcessGroup& world, const Options& options, std::int64_t gpu_cache) {
+std::optional<OffCache> resolve_off_cache(ProcessGroup& world, const Options& options,
+                                          std::int64_t gpu_cache) {
   if (!options.off_cache) return std::nullopt;
   OffCache cache = *options.off_cache;
   system::Cache mine = system::last_level_cache();
@@ -16,8 +17,8 @@ std::optional<OffCache> known_off_cache(ProcessGroup& world, const Options& opti
     mine.size = std::max<decltype(mine.size)>(mine.size, gpu_cache);
     mine.line = std::max<decltype(mine.line)>(mine.line, gpu_line);
   }
-  const auto size = static_cast<std::int64_t>(world.largest(static_cast<double>(mine.size)));
-  const int line = static_cast<int>(world.largest(mine.line));
+  const auto size = static_cast<std::int64_t>(world.allreduce_max(static_cast<double>(mine.size)));
+  const int line = static_cast<int>(world.allreduce_max(mine.line));
   if (cache.cache_size == 0) cache.cache_size = options.settings.cache_size;
   if (cache.cache_size == 0) cache.cache_size = size;
   if (cache.cache_line == 0) cache.cache_line = options.settings.cache_line;

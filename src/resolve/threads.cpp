@@ -22,7 +22,7 @@ int environment_threads(ProcessGroup& world) {
   const std::string text = world.broadcast(mine != nullptr ? mine : "");
   if (text.empty()) return 1;
   try {
-    return static_cast<int>(whole_number(trimmed(text.substr(0, text.find(','))), 1, most_threads));
+    return static_cast<int>(parse_integer(trimmed(text.substr(0, text.find(','))), 1, max_threads));
   } catch (const BadValue& problem) {
     throw UsageError("OMP_NUM_THREADS: " + std::string(problem.what()) + "; give -threads");
   }
@@ -58,11 +58,11 @@ void require_concurrent_calls(const Options& options) {
 
 }  // namespace
 
-GrantedLevel granted_to_all(ProcessGroup& world, ThreadLevel mine) {
-  const auto lowest = static_cast<ThreadLevel>(-world.largest(-static_cast<double>(mine)));
+GrantedLevel lowest_granted_level(ProcessGroup& world, ThreadLevel mine) {
+  const auto lowest = static_cast<ThreadLevel>(-world.allreduce_max(-static_cast<double>(mine)));
   if (!world.any(mine != lowest)) return {lowest};
   const double rank = mine == lowest ? world.rank() : world.ranks();
-  return {lowest, " on rank " + std::to_string(static_cast<int>(-world.largest(-rank)))};
+  return {lowest, " on rank " + std::to_string(static_cast<int>(-world.allreduce_max(-rank)))};
 }
 
 void resolve_threads(const Component& component, ProcessGroup& world, const GrantedLevel& granted,

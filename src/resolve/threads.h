@@ -20,7 +20,7 @@ struct GrantedLevel {
 };
 
 /// The lowest of the levels that ranks have. `mine`: the level of this rank. Collective.
-GrantedLevel granted_to_all(ProcessGroup& world, ThreadLevel mine);
+GrantedLevel lowest_granted_level(ProcessGroup& world, ThreadLevel mine);
 
 /// Fills in Options::threads.count. Collective. Throws UsageError on all ranks if the threads are not
 /// possible.

@@ -38,7 +38,7 @@ double median_difference(const ArrivalSeries& series, const std::vector<double>&
   return seconds.empty() ? GroupArrivals::none : median_of(std::move(seconds));
 }
 
-GroupArrivals figures_of(const ArrivalSeries& series) {
+GroupArrivals summarize_arrivals(const ArrivalSeries& series) {
   GroupArrivals figures;
   if (series.size() == 0) return figures;
   figures.from_last = median_difference(series, series.last_exit, series.last_arrival);

@@ -31,7 +31,7 @@ struct GroupArrivals {
   double late_rank = -1, last_out_rank = -1;
 };
 
-GroupArrivals figures_of(const ArrivalSeries& series);
+GroupArrivals summarize_arrivals(const ArrivalSeries& series);
 
 /// Median of the differences a - b over valid repetitions; NaN if there are none.
 double median_difference(const ArrivalSeries& series, const std::vector<double>& a,

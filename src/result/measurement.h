@@ -67,7 +67,7 @@ class Figures {
   double& operator[](Figure figure) { return values_.at(static_cast<std::size_t>(figure)); }
   double operator[](Figure figure) const { return values_.at(static_cast<std::size_t>(figure)); }
   /// Removes the figures that passes combine in this way.
-  void drop(OverPasses passes) {
+  void drop(PassCombination passes) {
     for (const FigureInfo& facts : figures) {
       if (facts.passes == passes) (*this)[facts.figure] = std::numeric_limits<double>::quiet_NaN();
     }
@@ -204,7 +204,8 @@ struct RunFacts {
   std::string interface;  ///< binary interface of the program; empty: built for one MPI
   std::vector<std::string> command_line;
   std::vector<RankPlace> ranks;  ///< by world rank
-  std::string crowded = {};      ///< "4 ranks on 2 CPUs of node0"; empty: no host has more ranks than CPUs
+  std::string oversubscribed_host =
+      {};  ///< "4 ranks on 2 CPUs of node0"; empty: no host has more ranks than CPUs
   std::vector<EndpointFacts> endpoints;  ///< for IMB-FABRIC
   std::optional<Startup> startup = {};
   std::vector<std::vector<std::string>> interfaces;  ///< by world rank: the interfaces that the rank reads

@@ -122,7 +122,7 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
   }
   SampleStatistics statistics;
   statistics.samples = static_cast<int>(all.size());
-  const auto& precision_targets = table.shown().precision_targets;
+  const auto& precision_targets = table.format().precision_targets;
   add_states(statistics, series, states, *precision_targets.begin());
   statistics.reference = reference.size() >= std::min(all.size(), fewest_in_reference);
   const Samples& used = statistics.reference ? reference : all;
@@ -134,7 +134,7 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
   row.thread_seconds.clear();  // the first sample's
   row.thread_waiting.clear();
   for (const FigureInfo& facts : figures) {
-    if (facts.passes != OverPasses::median) continue;
+    if (facts.passes != PassCombination::median) continue;
     std::vector<double> values = values_of(used, facts.figure);
     if (!values.empty() || row.has(facts.figure)) {
       row[facts.figure] =
@@ -155,7 +155,7 @@ Summary summarize(const Table& table, std::int64_t bytes, int in_flight, const R
 
 std::vector<SampleStatistics::State> modes_of(const Table& table, const RowSeries& series,
                                               const SampleStatistics& statistics) {
-  const Figure first_target = *table.shown().precision_targets.begin();
+  const Figure first_target = *table.format().precision_targets.begin();
   std::vector<double> times;
   for (const RowSample& sample : series.samples) {
     const bool used = !statistics.reference || sample.state == 0;

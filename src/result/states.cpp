@@ -23,7 +23,7 @@ constexpr double least_share = 0.05;  // share of the probes that a state must h
 constexpr double least_dwell = 2;     // mean dwell time of a state, in probes; a shorter one is a disturbance
 constexpr double least_distance = 2;  // between two levels, in sums of their scales
 constexpr double penalty = 2;         // per parameter, times log(n); BIC has 1
-constexpr int most_rounds = 12;
+constexpr int max_rounds = 12;
 
 /// A fit to the logarithms of the probes.
 struct Model {
@@ -123,7 +123,7 @@ void decode(Model& model, const Numbers& values) {
   }
 }
 
-Model fit(const Numbers& values, Numbers levels, int rounds = most_rounds) {
+Model fit(const Numbers& values, Numbers levels, int rounds = max_rounds) {
   Model model;
   model.levels = std::move(levels);
   model.scales.assign(model.size(), least_scale);

@@ -64,7 +64,7 @@ double computation_of(const Table& table, std::span<const std::vector<int>> memb
 
 // Computes the row of these groups: all groups, or one.
 Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> members,
-           std::span<const double> seconds, const Overlapped& overlapped) {
+           std::span<const double> seconds, const OverlapTimes& overlapped) {
   const double factor = factor_of(table, in_flight);
   const auto threads = static_cast<std::size_t>(table.timed_threads());
   const Extremes times = extremes_of(members, threads, seconds);
@@ -132,7 +132,7 @@ void set_arrivals(Row& row, const PointTimes& times) {
 double messages_of(const Table& table, const Row& row, int in_flight) {
   const Spec& spec = table.spec;
   const int pairs = row.taking_part / 2;
-  switch (table.shown().rates) {
+  switch (table.format().rates) {
     case Rates::per_process:
       return spec.messages_per_process *
              (spec.kind == Kind::multiple_transfer ? table.grouping.processes - 1.0 : 1.0);
@@ -151,13 +151,13 @@ double messages_of(const Table& table, const Row& row, int in_flight) {
 }  // namespace
 
 double factor_of(const Table& table, int in_flight) {
-  if (table.shown().rates != Rates::per_message) return table.spec.time_factor;
+  if (table.format().rates != Rates::per_message) return table.spec.time_factor;
   return table.spec.time_factor / (static_cast<double>(table.spec.messages_per_process) * in_flight);
 }
 
 void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_flight) {
   if (table.spec.partitioned) row[Figure::early_bird_share] = row[Figure::overlap_percent] / 100;
-  const Rates rates = table.shown().rates;
+  const Rates rates = table.format().rates;
   if (rates == Rates::none) return;
   const auto per_second = [&](Figure time, double count) { return row[time] > 0 ? count / row[time] : 0; };
   const double messages = messages_of(table, row, in_flight);
@@ -172,7 +172,7 @@ void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_fli
 }
 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
-                         std::span<const double> seconds, const Overlapped& overlapped) {
+                         std::span<const double> seconds, const OverlapTimes& overlapped) {
   const std::span<const std::vector<int>> groups = table.grouping.groups;
   const bool per_group = table.multi == Multi::each_group;
   std::vector<Row> rows;

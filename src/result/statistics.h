@@ -16,7 +16,7 @@ namespace openimb {
 
 /// Seconds per repetition with computation, indexed like PointTimes::seconds; empty in benchmarks without
 /// overlap.
-struct Overlapped {
+struct OverlapTimes {
   std::vector<double> t_ovrl;
   std::vector<double> t_cpu;  ///< empty if another process computed
 };
@@ -25,7 +25,7 @@ struct Overlapped {
 /// each rank, at world rank * threads + thread; NaN if the rank took no part.
 struct PointTimes {
   std::vector<double> seconds;  ///< mean per repetition
-  Overlapped overlapped = {};
+  OverlapTimes overlapped = {};
   /// For each row, the slowest time of each repetition; or empty.
   std::vector<std::vector<double>> repetition_seconds = {};
   std::vector<double> defects = {};  ///< wrong bytes by world rank; empty without -check
@@ -51,13 +51,13 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
 /// extremes are over all groups, and its throughput follows from the largest time (guide: minimum
 /// throughput).
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
-                         std::span<const double> seconds, const Overlapped& overlapped = {});
+                         std::span<const double> seconds, const OverlapTimes& overlapped = {});
 
 /// Ratio of the time that the table shows to the time of a repetition.
 double factor_of(const Table& table, int in_flight);
 
 /// Computes the figures that follow from other figures of the row and from the processes that took part
-/// (OverPasses::derived).
+/// (PassCombination::derived).
 void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_flight);
 
 /// Percentage of the shorter of communication and computation that overlapped with the other; 0 if either

@@ -12,28 +12,28 @@
 
 namespace openimb {
 
-/// Forwards all calls to a batch. Calls that run MPI calls under test go through around().
+/// Forwards all calls to a batch. Calls that run MPI calls under test go through run_call().
 class DecoratedBatch : public Batch {
  public:
   explicit DecoratedBatch(std::unique_ptr<Batch> batch) : batch_(std::move(batch)) {}
   void prepare() final {
-    around([&] { batch_->prepare(); });
+    run_call([&] { batch_->prepare(); });
   }
   void conclude(std::int64_t repetitions) override { batch_->conclude(repetitions); }
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) final {
     double seconds = 0;
-    around([&] { seconds = batch_->run(repetitions, timing, repetition_seconds); });
+    run_call([&] { seconds = batch_->run(repetitions, timing, repetition_seconds); });
     return seconds;
   }
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                        LoadUse& load) final {
     double seconds = 0;
-    around([&] { seconds = batch_->run_with_load(repetitions, timing, repetition_seconds, load); });
+    run_call([&] { seconds = batch_->run_with_load(repetitions, timing, repetition_seconds, load); });
     return seconds;
   }
   std::int64_t check(std::int64_t repetitions) final {
     std::int64_t wrong = 0;
-    around([&] { wrong = batch_->check(repetitions); });
+    run_call([&] { wrong = batch_->check(repetitions); });
     return wrong;
   }
   std::span<const double> thread_seconds() const final { return batch_->thread_seconds(); }
@@ -43,19 +43,19 @@ class DecoratedBatch : public Batch {
   Hints hints() const final { return batch_->hints(); }
 
  private:
-  virtual void around(const std::function<void()>& call) = 0;
+  virtual void run_call(const std::function<void()>& call) = 0;
 
   std::unique_ptr<Batch> batch_;
 };
 
 /// Puts the variables of the table's variant in force during each call.
-class UnderVariant final : public DecoratedBatch {
+class VariantBatch final : public DecoratedBatch {
  public:
-  UnderVariant(OpenTable& table, std::unique_ptr<Batch> batch)
+  VariantBatch(OpenTable& table, std::unique_ptr<Batch> batch)
       : DecoratedBatch(std::move(batch)), table_(table) {}
 
  private:
-  void around(const std::function<void()>& call) override {
+  void run_call(const std::function<void()>& call) override {
     const VariantScope variant(table_);
     call();
   }
@@ -65,9 +65,9 @@ class UnderVariant final : public DecoratedBatch {
 
 /// Lets all ranks agree after each call whether there was an error. `agree` gets this rank's error or an
 /// empty text, and throws on all ranks if any rank has an error.
-class AgreesOnErrors final : public DecoratedBatch {
+class ErrorAgreementBatch final : public DecoratedBatch {
  public:
-  AgreesOnErrors(std::function<void(const std::string& mine)> agree, std::unique_ptr<Batch> batch)
+  ErrorAgreementBatch(std::function<void(const std::string& mine)> agree, std::unique_ptr<Batch> batch)
       : DecoratedBatch(std::move(batch)), agree_(std::move(agree)) {}
   void conclude(std::int64_t repetitions) override {
     DecoratedBatch::conclude(repetitions);
@@ -75,7 +75,7 @@ class AgreesOnErrors final : public DecoratedBatch {
   }
 
  private:
-  void around(const std::function<void()>& call) override {
+  void run_call(const std::function<void()>& call) override {
     call();
     agree_(take_error());
   }

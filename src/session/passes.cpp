@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "result/passes.h"
-#include "session/outcome.h"
+#include "session/launch_progress.h"
 #include "session/point_run.h"
 
 namespace openimb {
@@ -64,8 +64,8 @@ struct PassTable {
 
 class PassSession {
  public:
-  explicit PassSession(const SessionParts& parts)
-      : parts_(parts), passes_(*parts.options.passes), outcome_(parts), start_(parts.host.now()) {}
+  explicit PassSession(const SessionContext& context)
+      : context_(context), passes_(*context.options.passes), progress_(context), start_(context.host.now()) {}
   Ending run();
 
  private:
@@ -104,13 +104,13 @@ class PassSession {
   void report(const PassTable& table, PassPoint& entry);
   Measurement summary(const PassTable& table, const PassPoint& entry) const;
   void assign_states(std::size_t fitted);
-  Measurement figures_of(const PassTable& table, const PassPoint& entry) const;
+  Measurement combine_passes(const PassTable& table, const PassPoint& entry) const;
   void show_progress();
-  double elapsed() const { return parts_.host.now() - start_ - waited_; }
+  double elapsed() const { return context_.host.now() - start_ - waited_; }
 
-  const SessionParts& parts_;
+  const SessionContext& context_;
   const Passes passes_;
-  Outcome outcome_;
+  LaunchProgress progress_;
   const double start_;
   double waited_ = 0;          ///< seconds of waiting for other launches
   double left_of_slice_ = 0;   ///< left of the slice, in seconds of samples
@@ -130,14 +130,14 @@ class PassSession {
 Ending PassSession::run() {
   plan();
   const int most = passes_.most.value_or(std::numeric_limits<int>::max());
-  while (pass_ < most && !budget_spent_ && !outcome_.interrupted()) {
+  while (pass_ < most && !budget_spent_ && !progress_.interrupted()) {
     ++pass_;
     run_pass();
-    if (parts_.world.rank() == 0) parts_.host.progress(outcome_.ending());
-    if (budget_spent_ || outcome_.interrupted() || all_are_done() || everything_is_measured()) break;
+    if (context_.world.rank() == 0) context_.host.progress(progress_.ending());
+    if (budget_spent_ || progress_.interrupted() || all_are_done() || everything_is_measured()) break;
   }
-  if (!since_synchronized_.empty()) note_synchronization(parts_.clock->synchronize());
-  Ending& ending = outcome_.ending();
+  if (!since_synchronized_.empty()) note_synchronization(context_.clock->synchronize());
+  Ending& ending = progress_.ending();
   ending.passes = pass_;
   ending.seconds = elapsed();
   ending.probes = std::ranges::any_of(probing_, [](const auto& entry) { return entry.second.exchanges > 0; });
@@ -148,8 +148,8 @@ Ending PassSession::run() {
 void PassSession::plan() {
   std::size_t points = 0;
   int rows = 0;
-  for (const TableKey& key : parts_.schedule.tables()) {
-    PassTable& table = *tables_.emplace_back(std::make_unique<PassTable>(parts_.schedule.plan(key)));
+  for (const TableKey& key : context_.schedule.tables()) {
+    PassTable& table = *tables_.emplace_back(std::make_unique<PassTable>(context_.schedule.plan(key)));
     const bool each_group = table.plan.table.multi == Multi::each_group;
     for (const Point& point : table.plan.points) {
       table.points.push_back({.point = &point, .first_row = rows, .width = {}, .failure = {}, .rows = {}});
@@ -158,7 +158,7 @@ void PassSession::plan() {
     points += table.points.size();
   }
   sample_seconds_ = seconds_of_samples(passes_, points);
-  tick_ = parts_.world.largest(parts_.host.clock_resolution());
+  tick_ = context_.world.allreduce_max(context_.host.clock_resolution());
   constexpr int first_judgment = 20;
   next_judgment_ = first_judgment;
 }
@@ -219,12 +219,12 @@ void PassSession::begin(PassTable& table) {
 
 void PassSession::open(PassTable& table) {
   wait_for_slice(sample_seconds_);
-  const ActivityScope opening(parts_.host, table.plan.table);
-  table.open = parts_.resources.open(table.plan);
+  const ActivityScope opening(context_.host, table.plan.table);
+  table.open = context_.resources.open(table.plan);
   table.failure = table.open->failure();
-  if (!table.failure) table.failure = warm_up(parts_, table.plan, *table.open);
+  if (!table.failure) table.failure = warm_up(context_, table.plan, *table.open);
   if (table.failure) return;
-  for (PassPoint& entry : table.points) entry.failure = point_failure(parts_, *table.open, *entry.point);
+  for (PassPoint& entry : table.points) entry.failure = point_failure(context_, *table.open, *entry.point);
   const auto [rank_probing, first] = probing_.try_emplace(table.plan.table.grouping.groups);
   if (first) rank_probing->second = choose_probing(*table.open);
   table.probing = rank_probing->second;
@@ -232,14 +232,14 @@ void PassSession::open(PassTable& table) {
 
 void PassSession::fail_all_without_memory(PassTable& table) {
   for (PassPoint& entry : table.points) {
-    if (!entry.failure) entry.failure = memory_exhausted(parts_, *entry.point);
+    if (!entry.failure) entry.failure = memory_exhausted(context_, *entry.point);
   }
 }
 
 // The first variant whose table can be measured decides the width of -arrival xN for all variants. Otherwise
 // each variant would be measured under other conditions. Returns whether the launch continues.
 bool PassSession::find_width(Variants variants, std::size_t point) {
-  const ArrivalChoice choice = parts_.options.arrival.value_or(ArrivalChoice{});
+  const ArrivalChoice choice = context_.options.arrival.value_or(ArrivalChoice{});
   const auto able = std::ranges::find_if(variants, [](const auto& table) { return !table->failure; });
   if (!choice.relative || able == variants.end()) return true;
   PassTable& first = **able;
@@ -248,7 +248,7 @@ bool PassSession::find_width(Variants variants, std::size_t point) {
   if (!entry.failure) {
     if (must_end()) return false;
     try {
-      PointRun run(parts_, first.plan, *first.open, *entry.point,
+      PointRun run(context_, first.plan, *first.open, *entry.point,
                    {.sampling = nullptr,
                     .stopping = [] { return false; },
                     .synchronized = [this](bool same) { note_synchronization(same); }});
@@ -287,11 +287,11 @@ void PassSession::take_sample(PassTable& table, PassPoint& entry) {
   const PassLimits limits{
       .seconds = table.probing.sample_seconds, .shortest = ticks * tick_, .seconds_each = entry.seconds_each};
   const bool first = entry.samples == 0;
-  PointRun run(parts_, table.plan, *table.open, *entry.point,
-               {.sampling = parts_.schedule.sampling(table.plan, *entry.point, limits),
+  PointRun run(context_, table.plan, *table.open, *entry.point,
+               {.sampling = context_.schedule.sampling(table.plan, *entry.point, limits),
                 .stopping = [] { return false; },
                 .completed = entry.completed,
-                .check = first && parts_.options.check,
+                .check = first && context_.options.check,
                 .drift = first,
                 .oldest_clock = oldest_clock_in_passes,
                 .synchronized = [this](bool same) { note_synchronization(same); },
@@ -308,10 +308,10 @@ void PassSession::take_sample(PassTable& table, PassPoint& entry) {
     entry.done |= entry.given_up;
   }
   entry.seconds_each = seconds_each_after(entry.seconds_each, run.seconds_each());
-  outcome_.ending().measuring_seconds += run.measured_seconds();
-  outcome_.ending().observing_seconds += run.observing_seconds();
-  if (first) outcome_.count_defects(*measurement);
-  if (parts_.world.rank() == 0) add_sample(table, entry, run, *measurement);
+  progress_.ending().measuring_seconds += run.measured_seconds();
+  progress_.ending().observing_seconds += run.observing_seconds();
+  if (first) progress_.count_defects(*measurement);
+  if (context_.world.rank() == 0) add_sample(table, entry, run, *measurement);
 }
 
 void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, Measurement& measurement) {
@@ -320,7 +320,7 @@ void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, 
   sample.probes.resize(measurement.rows.size(), {std::nan(""), std::nan("")});
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
     Row& row = measurement.rows[i];
-    row.drop(OverPasses::dropped);
+    row.drop(PassCombination::dropped);
     if (entry.rows.size() <= i) entry.rows.emplace_back().first = row;
     entry.rows[i].samples.push_back({.at = at,
                                      .repetitions = measurement.repetitions,
@@ -332,10 +332,10 @@ void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, 
   }
   sample.measurement = std::move(measurement);
   sample.measurement.first_row = entry.first_row;
-  parts_.reporter.sample(table.plan.table, sample);
-  outcome_.ending().passes = pass_;
-  outcome_.ending().seconds = at;
-  if (entry.samples == 1) parts_.host.progress(outcome_.ending());
+  context_.reporter.sample(table.plan.table, sample);
+  progress_.ending().passes = pass_;
+  progress_.ending().seconds = at;
+  if (entry.samples == 1) context_.host.progress(progress_.ending());
 }
 
 // The time in which other launches measure does not count toward the budget of this launch. Handing over
@@ -346,9 +346,9 @@ void PassSession::wait_for_slice(double seconds) {
   constexpr double slice_seconds = 20e-3;
   if (left_of_slice_ < seconds / 2) {
     left_of_slice_ = slice_seconds;
-    const double asked = parts_.host.now();
-    parts_.host.wait_for_row();
-    waited_ += parts_.host.now() - asked;
+    const double asked = context_.host.now();
+    context_.host.wait_for_row();
+    waited_ += context_.host.now() - asked;
   }
   left_of_slice_ -= seconds;
 }
@@ -362,22 +362,22 @@ Probing PassSession::choose_probing(OpenTable& open) const {
   double exchange_seconds = 0;
   for (const int trial : {fewest, usual}) {
     const double mine = open.probe(trial);
-    exchange_seconds = parts_.world.largest(std::isfinite(mine) ? mine : 0);
-    if (exchange_seconds <= 0 || fewest * exchange_seconds / share > longest_sample_seconds) return none;
+    exchange_seconds = context_.world.allreduce_max(std::isfinite(mine) ? mine : 0);
+    if (exchange_seconds <= 0 || fewest * exchange_seconds / share > max_sample_seconds) return none;
   }
   const double wanted = std::max(share * sample_seconds_, ticks * tick_);
   const int exchanges = std::max(fewest, static_cast<int>(wanted / exchange_seconds));
   const double seconds = std::max(sample_seconds_, exchanges * exchange_seconds / share);
-  if (seconds > longest_sample_seconds) return {.exchanges = 0, .sample_seconds = longest_sample_seconds};
+  if (seconds > max_sample_seconds) return {.exchanges = 0, .sample_seconds = max_sample_seconds};
   return {exchanges, seconds};
 }
 
 // The budget includes the judgment that follows the pass.
 bool PassSession::must_end(double next) {
-  const bool over_budget = parts_.world.rank() == 0 && passes_.budget &&
+  const bool over_budget = context_.world.rank() == 0 && passes_.budget &&
                            elapsed() + std::max(next, sample_seconds_) + judging_ > *passes_.budget;
-  if (!outcome_.agree_to_stop(over_budget)) return false;
-  budget_spent_ = !outcome_.interrupted();
+  if (!progress_.agree_to_stop(over_budget)) return false;
+  budget_spent_ = !progress_.interrupted();
   return true;
 }
 
@@ -390,12 +390,12 @@ bool PassSession::all_are_done() {
   if (!passes_.precision || pass_ < next_judgment_) return false;
   constexpr double growth = 1.2;
   next_judgment_ = std::max(pass_ + 1, static_cast<int>(growth * pass_));
-  if (parts_.world.rank() == 0) judge();
+  if (context_.world.rank() == 0) judge();
   std::vector<double> done;
   for (const auto& table : tables_) {
     for (const PassPoint& entry : table->points) done.push_back(entry.done ? 1 : 0);
   }
-  parts_.world.broadcast(done);
+  context_.world.broadcast(done);
   std::size_t next = 0;
   for (const auto& table : tables_) {
     for (PassPoint& entry : table->points) entry.done = done[next++] > 0;
@@ -406,7 +406,7 @@ bool PassSession::all_are_done() {
 // If all points seem to be done, they are judged again with as many probes as the report uses. So no row
 // misses the precision in a launch that ended because of it.
 void PassSession::judge() {
-  const double begun = parts_.host.now();
+  const double begun = context_.host.now();
   for (const std::size_t fitted : {fitted_for_judgment, fitted_for_report}) {
     assign_states(fitted);
     for (const auto& table : tables_) {
@@ -415,7 +415,7 @@ void PassSession::judge() {
     for (const Variants variants : variants_of_tables()) finish_variants_together(variants);
     if (!everything_is_measured()) break;
   }
-  judging_ = parts_.host.now() - begun;
+  judging_ = context_.host.now() - begun;
 }
 
 // Variants are compared with each other, so a point is measured under all variants until it is done under
@@ -434,7 +434,7 @@ void PassSession::finish_variants_together(Variants variants) {
 bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
   if (entry.failure || entry.rows.empty()) return false;
   if (entry.given_up) return true;
-  const Measurement measurement = figures_of(table, entry);
+  const Measurement measurement = combine_passes(table, entry);
   const bool within = std::ranges::all_of(measurement.rows, [&](const Row& row) {
     return row.passes->reference && is_within(*row.passes, *passes_.precision);
   });
@@ -443,19 +443,19 @@ bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
 
 // An interrupted launch has a fraction of a second for its report, so it fits fewer probes.
 void PassSession::report() {
-  if (parts_.world.rank() == 0)
-    assign_states(outcome_.interrupted() ? fitted_when_interrupted : fitted_for_report);
+  if (context_.world.rank() == 0)
+    assign_states(progress_.interrupted() ? fitted_when_interrupted : fitted_for_report);
   for (const auto& table : tables_) report(*table);
 }
 
 void PassSession::report(PassTable& table) {
   if (!table.begun && budget_spent_) begin(table);
   if (!table.begun) return;
-  const bool reports = parts_.world.rank() == 0;
-  if (table.failure) return outcome_.report(table.plan.table, *table.failure);
-  if (reports) parts_.reporter.open_table(table.plan.table);
+  const bool reports = context_.world.rank() == 0;
+  if (table.failure) return progress_.report(table.plan.table, *table.failure);
+  if (reports) context_.reporter.open_table(table.plan.table);
   for (PassPoint& entry : table.points) report(table, entry);
-  if (reports) parts_.reporter.close_table(table.plan.table);
+  if (reports) context_.reporter.close_table(table.plan.table);
 }
 
 void PassSession::report(const PassTable& table, PassPoint& entry) {
@@ -465,23 +465,23 @@ void PassSession::report(const PassTable& table, PassPoint& entry) {
                      .detail = "the budget of the launch was spent before the first sample",
                      .limit = true};
   }
-  if (entry.failure) return outcome_.report(table.plan.table, *entry.failure);
-  if (entry.samples > 0) outcome_.report_summary(table.plan.table, summary(table, entry));
+  if (entry.failure) return progress_.report(table.plan.table, *entry.failure);
+  if (entry.samples > 0) progress_.report_summary(table.plan.table, summary(table, entry));
 }
 
 // Returns the row of a point over all passes; without rows on ranks other than 0.
 Measurement PassSession::summary(const PassTable& table, const PassPoint& entry) const {
-  if (parts_.world.rank() != 0) return {.bytes = entry.point->bytes, .repetitions = 0, .rows = {}};
-  Measurement measurement = figures_of(table, entry);
+  if (context_.world.rank() != 0) return {.bytes = entry.point->bytes, .repetitions = 0, .rows = {}};
+  Measurement measurement = combine_passes(table, entry);
   constexpr double usual = 0.05;
   for (std::size_t i = 0; i < measurement.rows.size(); ++i) {
     SampleStatistics& statistics = *measurement.rows[i].passes;
     if (is_within(statistics, passes_.precision.value_or(usual))) continue;
-    if (!outcome_.interrupted()) statistics.modes = modes_of(table.plan.table, entry.rows[i], statistics);
+    if (!progress_.interrupted()) statistics.modes = modes_of(table.plan.table, entry.rows[i], statistics);
     if (!passes_.precision) continue;
-    statistics.shortfall = outcome_.interrupted() ? SampleStatistics::Shortfall::interrupted
-                           : budget_spent_        ? SampleStatistics::Shortfall::budget
-                                                  : SampleStatistics::Shortfall::passes;
+    statistics.shortfall = progress_.interrupted() ? SampleStatistics::Shortfall::interrupted
+                           : budget_spent_         ? SampleStatistics::Shortfall::budget
+                                                   : SampleStatistics::Shortfall::passes;
   }
   return measurement;
 }
@@ -497,7 +497,7 @@ void PassSession::assign_states(std::size_t fitted) {
   for (const auto& [ranks, rows] : by_ranks) states_[ranks] = openimb::assign_states(rows, fitted);
 }
 
-Measurement PassSession::figures_of(const PassTable& table, const PassPoint& entry) const {
+Measurement PassSession::combine_passes(const PassTable& table, const PassPoint& entry) const {
   Measurement measurement{.bytes = entry.point->bytes,
                           .repetitions = 0,
                           .rows = {},
@@ -515,7 +515,7 @@ Measurement PassSession::figures_of(const PassTable& table, const PassPoint& ent
 
 void PassSession::show_progress() {
   constexpr double every = 0.2;
-  if (parts_.world.rank() != 0 || elapsed() < shown_ + every) return;
+  if (context_.world.rank() != 0 || elapsed() < shown_ + every) return;
   shown_ = elapsed();
   PassProgress progress;
   progress.pass = pass_;
@@ -525,11 +525,11 @@ void PassSession::show_progress() {
         std::ranges::count_if(table->points, [](const PassPoint& entry) { return entry.done; }));
   }
   if (passes_.budget) progress.seconds_left = std::max(0.0, *passes_.budget - elapsed());
-  parts_.host.pass_progress(progress);
+  context_.host.pass_progress(progress);
 }
 
 }  // namespace
 
-Ending run_in_passes(const SessionParts& parts) { return PassSession(parts).run(); }
+Ending run_in_passes(const SessionContext& context) { return PassSession(context).run(); }
 
 }  // namespace openimb

@@ -10,7 +10,7 @@
 #include "model/saturating.h"
 #include "result/statistics.h"
 #include "session/decorated_batch.h"
-#include "session/outcome.h"
+#include "session/launch_progress.h"
 
 namespace openimb {
 
@@ -36,21 +36,21 @@ std::span<double> times_from(std::int64_t first, std::span<double> seconds) {
 
 }  // namespace
 
-PointRun::PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
+PointRun::PointRun(const SessionContext& context, const TablePlan& plan, OpenTable& open, const Point& point,
                    PointSettings settings)
-    : parts_(parts),
+    : context_(context),
       plan_(plan),
       open_(open),
       point_(point),
-      activity_(parts.host, plan.table, point.bytes, partner_in(point)),
+      activity_(context.host, plan.table, point.bytes, partner_in(point)),
       settings_(std::move(settings)) {
   if (plan.spec().uses_files()) require_space();
   OpenTable::OpenResult opened = open.open(point, settings_.completed);
   if (opened.failure) throw PointError{*opened.failure};
-  batch_ = std::make_unique<UnderVariant>(open, std::move(opened.batch));
+  batch_ = std::make_unique<VariantBatch>(open, std::move(opened.batch));
   if (plan.spec().uses_files()) {
     const auto agree = [this](const std::string& mine) { require_no_error(mine); };
-    batch_ = std::make_unique<AgreesOnErrors>(agree, std::move(batch_));
+    batch_ = std::make_unique<ErrorAgreementBatch>(agree, std::move(batch_));
   }
   if (plan.spec().file.use == FileUse::read) require_no_error(open.fill_files(point));
 }
@@ -63,7 +63,7 @@ std::optional<Measurement> PointRun::measure() {
   if (plan_.spec().overlaps()) run_with_load();
   end_observing();
   const bool twice = target_computes || plan_.spec().overlaps();
-  if (parts_.options.interleaving && twice && settings_.stopping()) return std::nullopt;
+  if (context_.options.interleaving && twice && settings_.stopping()) return std::nullopt;
   return measurement();
 }
 
@@ -81,12 +81,12 @@ bool PointRun::run_batches() {
     if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
     const double mine = run_batch(next.step);
     const bool timed = next.step.purpose != Purpose::warm_up;
-    completed.push_back({next.step, timed ? parts_.world.largest(mine) : 0, valid_});
+    completed.push_back({next.step, timed ? context_.world.allreduce_max(mine) : 0, valid_});
     if (next.step.purpose == Purpose::measure) {
       seconds_each_ = completed.back().seconds / static_cast<double>(next.step.repetitions);
     }
   }
-  return !parts_.options.interleaving || !settings_.stopping();
+  return !context_.options.interleaving || !settings_.stopping();
 }
 
 void PointRun::begin_measuring(std::int64_t total) {
@@ -102,26 +102,26 @@ void PointRun::begin_measuring(std::int64_t total) {
 
 // Reads clocks, probe and counters just before the timed region.
 void PointRun::begin_observing() {
-  const double begun = parts_.host.now();
+  const double begun = context_.host.now();
   if (plan_.gated) synchronize_clocks(settings_.oldest_clock);
   if (settings_.exchanges > 0) probe_before_ = open_.probe(settings_.exchanges);
-  reading_ = parts_.host.evidence();
-  observing_seconds_ = parts_.host.now() - begun;
+  reading_ = context_.host.evidence();
+  observing_seconds_ = context_.host.now() - begun;
 }
 
 void PointRun::end_observing() {
-  const double begun = parts_.host.now();
+  const double begun = context_.host.now();
   Reading observed;
-  if (const auto reading = parts_.host.evidence()) observed = reading_difference(*reading_, *reading);
+  if (const auto reading = context_.host.evidence()) observed = reading_difference(*reading_, *reading);
   if (settings_.exchanges > 0) {
     observed.push_back(probe_before_);
     observed.push_back(open_.probe(settings_.exchanges));
   }
-  if (plan_.gated && settings_.oldest_clock <= 0 && !parts_.clock->synchronize()) {
+  if (plan_.gated && settings_.oldest_clock <= 0 && !context_.clock->synchronize()) {
     throw PointError{clock_set(point_)};
   }
-  observing_seconds_ += parts_.host.now() - begun;
-  if (!observed.empty()) observed_ = parts_.world.gather(std::span<const double>(observed));
+  observing_seconds_ += context_.host.now() - begun;
+  if (!observed.empty()) observed_ = context_.world.gather(std::span<const double>(observed));
 }
 
 // Runs one batch; returns this rank's seconds.
@@ -144,9 +144,9 @@ double PointRun::run_batch(const BatchPlan& step) {
                             .subspan(static_cast<std::size_t>(stamps_each * first),
                                      static_cast<std::size_t>(stamps_each * step.repetitions));
     total_seconds_ += run_timed(first, step, [&](std::int64_t, std::int64_t repetitions) {
-      const double begun = parts_.host.now();
+      const double begun = context_.host.now();
       const double seconds = batch_->run(repetitions, timing(), stamps);
-      elapsed = parts_.host.now() - begun;
+      elapsed = context_.host.now() - begun;
       return seconds;
     });
     segments_.push_back(step);
@@ -173,16 +173,16 @@ double PointRun::run_batch(const BatchPlan& step) {
 
 // Runs one measured segment between barriers of the world, in which idle ranks wait.
 double PointRun::run_timed(std::int64_t first, const BatchPlan& step, const Run& run) {
-  if (step.further_segment) parts_.host.wait_for_segment();
-  if (step.further_segment && parts_.options.warm_up) batch_->run(1, Timing::total, {});
+  if (step.further_segment) context_.host.wait_for_segment();
+  if (step.further_segment && context_.options.warm_up) batch_->run(1, Timing::total, {});
   batch_->prepare();
   // Checked again as late as possible: no library of docs/known-mpi-issues.md survives a nonblocking write
   // that fails.
   if (with_load_ && plan_.spec().file.use == FileUse::write) require_space();
-  for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
+  for (int i = 0; i < context_.options.settings.barriers; ++i) context_.world.barrier();
   const double seconds = run(first, step.repetitions);
   measured_seconds_ += seconds;
-  parts_.world.barrier();
+  context_.world.barrier();
   return seconds;
 }
 
@@ -192,11 +192,11 @@ double PointRun::run_timed(std::int64_t first, const BatchPlan& step, const Run&
 // nothing else runs, as the guide defines it for files.
 void PointRun::run_with_load() {
   const bool fixed = plan_.spec().overlap == Overlap::fixed;
-  const double target = parts_.options.settings.target_cpu_seconds;
-  if (!parts_.load.calibrated()) parts_.load.calibrate(target);
+  const double target = context_.options.settings.target_cpu_seconds;
+  if (!context_.load.calibrated()) context_.load.calibrate(target);
   const double pure = batch_->takes_part() ? plan_.spec().time_factor * trimmed_mean(seconds_) : 0;
-  const std::int64_t units = parts_.load.units_for(fixed ? target : open_.group().largest(pure));
-  LoadUse load{.units = units, .tests = parts_.options.progress};
+  const std::int64_t units = context_.load.units_for(fixed ? target : open_.group().allreduce_max(pure));
+  LoadUse load{.units = units, .tests = context_.options.progress};
   with_load_ = true;
   std::vector<double> with_load, computing, unused(repetition_seconds_.size());
   std::int64_t done = 0;
@@ -210,38 +210,38 @@ void PointRun::run_with_load() {
     computing.push_back(load.computing / static_cast<double>(segment.repetitions));
   }
   batch_->conclude(total_);
-  const double t_cpu = fixed ? parts_.load.seconds_for(units) : trimmed_mean(std::move(computing));
-  overlapped_.t_ovrl = parts_.world.gather(value_or_nan(trimmed_mean(std::move(with_load))));
-  overlapped_.t_cpu = parts_.world.gather(value_or_nan(t_cpu));
+  const double t_cpu = fixed ? context_.load.seconds_for(units) : trimmed_mean(std::move(computing));
+  overlapped_.t_ovrl = context_.world.gather(value_or_nan(trimmed_mean(std::move(with_load))));
+  overlapped_.t_cpu = context_.world.gather(value_or_nan(t_cpu));
 }
 
 // Runs the batch again while ranks that take no part first compute, for as long as the slowest rank needed
 // before, and only then enter MPI.
 void PointRun::run_while_target_computes() {
-  if (!parts_.load.calibrated()) parts_.load.calibrate(parts_.options.settings.target_cpu_seconds);
+  if (!context_.load.calibrated()) context_.load.calibrate(context_.options.settings.target_cpu_seconds);
   const double pure = trimmed_mean(seconds_) * static_cast<double>(total_);
-  const std::int64_t units = parts_.load.units_for(parts_.world.largest(pure));
-  for (int i = 0; i < parts_.options.settings.barriers; ++i) parts_.world.barrier();
-  if (!is_idle() && !batch_->takes_part()) parts_.load.compute(units);
+  const std::int64_t units = context_.load.units_for(context_.world.allreduce_max(pure));
+  for (int i = 0; i < context_.options.settings.barriers; ++i) context_.world.barrier();
+  if (!is_idle() && !batch_->takes_part()) context_.load.compute(units);
   const double seconds = batch_->run(total_, Timing::total, {});
-  parts_.world.barrier();
-  overlapped_.t_ovrl = parts_.world.gather(value_or_nan(seconds / static_cast<double>(total_)));
+  context_.world.barrier();
+  overlapped_.t_ovrl = context_.world.gather(value_or_nan(seconds / static_cast<double>(total_)));
 }
 
 Measurement PointRun::measurement() {
   PointTimes times{.seconds = gather_means()};
   times.overlapped = std::move(overlapped_);
-  const bool in_turns = parts_.options.thread_level == ThreadLevel::serialized;
+  const bool in_turns = context_.options.thread_level == ThreadLevel::serialized;
   if (in_turns && plan_.table.timed_threads() > 1) times.waiting = gather_by_thread(waiting_);
   if (plan_.gated) {
     gather_arrivals(times);
-  } else if (parts_.options.every_repetition()) {
+  } else if (context_.options.every_repetition()) {
     times.repetition_seconds = gather_repetition_seconds();
   }
-  if (settings_.check) times.defects = parts_.world.gather(static_cast<double>(wrong_));
+  if (settings_.check) times.defects = context_.world.gather(static_cast<double>(wrong_));
   if (plan_.spec().overlaps() && settings_.drift) times.load_drift = drift_of_load();
   times.hints = batch_->hints();
-  if (parts_.world.rank() != 0) return {.bytes = point_.bytes, .repetitions = total_, .rows = {}};
+  if (context_.world.rank() != 0) return {.bytes = point_.bytes, .repetitions = total_, .rows = {}};
   Measurement measured =
       measurement_of(plan_.table, point_.bytes, total_, point_.in_flight, std::move(times));
   measured.fewer_in_flight = point_.fewer_in_flight();
@@ -251,7 +251,7 @@ Measurement PointRun::measurement() {
 
 // Gathers the mean of each rank or thread, in the order of world ranks and of threads within each rank.
 std::vector<double> PointRun::gather_means() {
-  if (plan_.table.timed_threads() == 1) return parts_.world.gather(value_or_nan(trimmed_mean(seconds_)));
+  if (plan_.table.timed_threads() == 1) return context_.world.gather(value_or_nan(trimmed_mean(seconds_)));
   return gather_by_thread(thread_seconds_);
 }
 
@@ -261,7 +261,7 @@ std::vector<double> PointRun::gather_by_thread(const std::vector<std::vector<dou
   for (std::size_t i = 0; i < thread_seconds.size(); ++i)
     mine[i] = value_or_nan(trimmed_mean(thread_seconds[i]));
   std::vector<double> all;
-  for (const std::vector<double>& rank_values : parts_.world.gather(std::span<const double>(mine))) {
+  for (const std::vector<double>& rank_values : context_.world.gather(std::span<const double>(mine))) {
     all.insert(all.end(), rank_values.begin(), rank_values.end());
   }
   return all;
@@ -304,21 +304,23 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
 // At rank 0: the slowest rank's time of every repetition, one series per row.
 std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
   for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
-  if (plan_.table.multi != Multi::each_group) return {parts_.world.slowest(repetition_seconds_)};
-  return gather_series(is_idle() ? std::vector<double>() : open_.group().slowest(repetition_seconds_));
+  if (plan_.table.multi != Multi::each_group) return {context_.world.reduce_max(repetition_seconds_)};
+  return gather_series(is_idle() ? std::vector<double>() : open_.group().reduce_max(repetition_seconds_));
 }
 
 // At rank 0: the series of each group, from the group's first rank.
 std::vector<std::vector<double>> PointRun::gather_series(const std::vector<double>& group_values) {
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
-  std::vector<std::vector<double>> series(parts_.world.rank() == 0 ? groups.size() : 0);
+  std::vector<std::vector<double>> series(context_.world.rank() == 0 ? groups.size() : 0);
   // In parts, as what rank 0 gathers at once is limited.
-  const auto count = static_cast<std::size_t>(parts_.world.largest(static_cast<double>(group_values.size())));
-  const std::size_t most = static_cast<std::size_t>(parts_.world.most_gathered_bytes()) / sizeof(double);
+  const auto count =
+      static_cast<std::size_t>(context_.world.allreduce_max(static_cast<double>(group_values.size())));
+  const std::size_t most = static_cast<std::size_t>(context_.world.max_gathered_bytes()) / sizeof(double);
   const std::size_t part = std::max<std::size_t>(1, most / groups.size());
   for (std::size_t begin = 0; begin < count; begin += part) {
     const auto mine = std::span(group_values).subspan(std::min(begin, group_values.size()));
-    const std::vector<std::vector<double>> all = parts_.world.gather(mine.first(std::min(part, mine.size())));
+    const std::vector<std::vector<double>> all =
+        context_.world.gather(mine.first(std::min(part, mine.size())));
     for (std::size_t i = 0; i < series.size(); ++i) {
       const std::vector<double>& first_rank_values = all[static_cast<std::size_t>(groups[i].front())];
       series[i].insert(series[i].end(), first_rank_values.begin(), first_rank_values.end());
@@ -328,13 +330,13 @@ std::vector<std::vector<double>> PointRun::gather_series(const std::vector<doubl
 }
 
 void PointRun::synchronize_clocks(double oldest) {
-  if (parts_.world.largest(parts_.clock->age()) < oldest) return;
-  const bool same = parts_.clock->synchronize();
+  if (context_.world.allreduce_max(context_.clock->age()) < oldest) return;
+  const bool same = context_.clock->synchronize();
   if (settings_.synchronized) settings_.synchronized(same);
 }
 
 void PointRun::set_arrival() {
-  const ArrivalChoice choice = parts_.options.arrival.value_or(ArrivalChoice{});
+  const ArrivalChoice choice = context_.options.arrival.value_or(ArrivalChoice{});
   width_ = choice.width;
   if (choice.relative) width_ = settings_.width ? *settings_.width : choice.width * even_median();
   open_.set_arrival({choice.pattern, width_});
@@ -342,9 +344,9 @@ void PointRun::set_arrival() {
 
 // Returns this rank's seconds, including the time at the gates.
 double PointRun::run_at_agreed_times(std::int64_t repetitions, std::span<double> stamps) {
-  const double begun = parts_.host.now();
+  const double begun = context_.host.now();
   batch_->run(repetitions, Timing::at_agreed_times, stamps);
-  return parts_.host.now() - begun;
+  return context_.host.now() - begun;
 }
 
 double PointRun::even_median() {
@@ -354,40 +356,40 @@ double PointRun::even_median() {
   batch_->prepare();
   batch_->run(1, Timing::total, {});
   std::vector<double> stamps(stamps_each);
-  const double seconds = parts_.world.largest(run_at_agreed_times(1, stamps));
-  const double fitting = share * parts_.options.settings.seconds_per_sample / std::max(seconds, 1e-9);
+  const double seconds = context_.world.allreduce_max(run_at_agreed_times(1, stamps));
+  const double fitting = share * context_.options.settings.seconds_per_sample / std::max(seconds, 1e-9);
   const auto repetitions = static_cast<std::int64_t>(std::clamp(fitting, 1.0, most));
   stamps.assign(static_cast<std::size_t>(stamps_each * repetitions), 0.0);
   run_at_agreed_times(repetitions, stamps);
-  const double mine = figures_of(arrival_series(stamps)).from_last;
+  const double mine = summarize_arrivals(arrival_series(stamps)).from_last;
   const bool first_of_group = !is_idle() && open_.group().rank() == 0;
-  if (parts_.world.any(first_of_group && std::isnan(mine))) {
+  if (context_.world.any(first_of_group && std::isnan(mine))) {
     throw PointError{
         {.cause = Failure::Cause::unavailable,
          .bytes = point_.bytes,
          .detail = "no repetition with even arrival was valid, so that -arrival has no width here"}};
   }
-  return parts_.world.largest(first_of_group ? mine : 0);
+  return context_.world.allreduce_max(first_of_group ? mine : 0);
 }
 
 std::int64_t PointRun::valid_among(std::span<const double> stamps) {
   const std::size_t repetitions = stamps.size() / stamps_each;
   std::vector<double> late(repetitions);
   for (std::size_t i = 0; i < repetitions; ++i) {
-    late[i] = is_late(&stamps[stamps_each * i], parts_.clock->tolerance()) ? 1 : 0;
+    late[i] = is_late(&stamps[stamps_each * i], context_.clock->tolerance()) ? 1 : 0;
   }
   const bool is_active = !is_idle();
   ArrivalSeries series;
-  if (is_active) series.late = open_.group().slowest(late);
+  if (is_active) series.late = open_.group().reduce_max(late);
   const bool first_of_group = is_active && open_.group().rank() == 0;
   const double valid = static_cast<double>(first_of_group ? series.valid() : repetitions);
-  return static_cast<std::int64_t>(-parts_.world.largest(-valid));
+  return static_cast<std::int64_t>(-context_.world.allreduce_max(-valid));
 }
 
 // Returns the series at the first rank of each group; empty elsewhere.
 ArrivalSeries PointRun::arrival_series(std::span<const double> stamps) {
   if (is_idle()) return {};
-  const CommonClock& clock = *parts_.clock;
+  const CommonClock& clock = *context_.clock;
   ProcessGroup& group = open_.group();
   std::vector<double> begun, ended, late;
   for (std::size_t i = 0; i < stamps.size(); i += stamps_each) {
@@ -398,37 +400,37 @@ ArrivalSeries PointRun::arrival_series(std::span<const double> stamps) {
   const auto least = [&](std::vector<double> values) {
     const auto negated = [](double value) { return -value; };
     std::ranges::transform(values, values.begin(), negated);
-    values = group.slowest(values);
+    values = group.reduce_max(values);
     std::ranges::transform(values, values.begin(), negated);
     return values;
   };
   return {.first_arrival = least(begun),
-          .last_arrival = group.slowest(begun),
+          .last_arrival = group.reduce_max(begun),
           .first_exit = least(ended),
-          .last_exit = group.slowest(ended),
-          .late = group.slowest(late)};
+          .last_exit = group.reduce_max(ended),
+          .late = group.reduce_max(late)};
 }
 
 void PointRun::gather_arrivals(PointTimes& times) {
   const auto stamps = std::span(repetition_seconds_).first(static_cast<std::size_t>(stamps_each * total_));
   const ArrivalSeries series = arrival_series(stamps);
-  const CommonClock& clock = *parts_.clock;
+  const CommonClock& clock = *context_.clock;
   const double bound = is_idle() ? 0 : std::max(clock.bound(stamps[1]), clock.bound(stamps.back()));
-  times.clock_bound = parts_.world.largest(bound);
+  times.clock_bound = context_.world.allreduce_max(bound);
   times.clock_disagreement = clock.disagreement();
-  if (parts_.options.arrival) times.arrival_width = width_;
+  if (context_.options.arrival) times.arrival_width = width_;
   times.given_up = total_ < planned_;
-  GroupArrivals mine = figures_of(series);
+  GroupArrivals mine = summarize_arrivals(series);
   if (!is_idle()) find_late_and_last(mine, series, times.clock_bound);
   const std::array all{mine.from_last,     mine.from_first, mine.start_skew,   mine.exit_skew,
                        mine.valid_percent, mine.late_rank,  mine.last_out_rank};
-  const std::vector<std::vector<double>> rank_stamps = parts_.world.gather(std::span<const double>(all));
+  const std::vector<std::vector<double>> rank_stamps = context_.world.gather(std::span<const double>(all));
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   for (std::size_t i = 0; i < groups.size() && !rank_stamps.empty(); ++i) {
     const std::vector<double>& values = rank_stamps[static_cast<std::size_t>(groups[i].front())];
     times.arrivals.push_back({values[0], values[1], values[2], values[3], values[4], values[5], values[6]});
   }
-  if (!parts_.options.every_repetition()) return;
+  if (!context_.options.every_repetition()) return;
   std::vector<std::vector<double>> by_group = gather_series(series.times_from_last());
   if (plan_.table.multi == Multi::each_group || by_group.size() < 2) {
     times.repetition_seconds = std::move(by_group);
@@ -449,9 +451,9 @@ void PointRun::find_late_and_last(GroupArrivals& found, const ArrivalSeries& ser
   ProcessGroup& group = open_.group();
   const std::vector<int>& ranks =
       plan_.table.grouping
-          .groups[static_cast<std::size_t>(plan_.table.grouping.group_of(parts_.world.rank()))];
+          .groups[static_cast<std::size_t>(plan_.table.grouping.group_of(context_.world.rank()))];
   const std::size_t repetitions = static_cast<std::size_t>(total_);
-  const CommonClock& clock = *parts_.clock;
+  const CommonClock& clock = *context_.clock;
   std::vector<double> last = series.last_exit, late = series.late, ended(repetitions);
   last.resize(repetitions);
   late.resize(repetitions);
@@ -474,11 +476,11 @@ void PointRun::find_late_and_last(GroupArrivals& found, const ArrivalSeries& ser
   group.broadcast(std::span<double>(chosen));
   const bool is_chosen = group.rank() == static_cast<int>(chosen[0]);
   const std::vector<double> before_all(repetitions, -std::numeric_limits<double>::infinity());
-  const std::vector<double> chosen_exits = group.slowest(is_chosen ? ended : before_all);
-  const std::vector<double> other_exits = group.slowest(is_chosen ? before_all : ended);
+  const std::vector<double> chosen_exits = group.reduce_max(is_chosen ? ended : before_all);
+  const std::vector<double> other_exits = group.reduce_max(is_chosen ? before_all : ended);
   if (group.rank() != 0) return;
   if (late_rank >= 0) found.late_rank = ranks[static_cast<std::size_t>(late_rank)];
-  const bool root_stays = !parts_.options.moves_root(plan_.spec());
+  const bool root_stays = !context_.options.moves_root(plan_.spec());
   if (chosen[0] < 0 || !root_stays || group.ranks() < 2) return;
   if (median_difference(series, chosen_exits, other_exits) > bound) {
     found.last_out_rank = ranks[static_cast<std::size_t>(chosen[0])];
@@ -488,30 +490,30 @@ void PointRun::find_late_and_last(GroupArrivals& found, const ArrivalSeries& ser
 // Returns the drift of the load on the rank where it is largest. A rank whose load has changed calibrates it
 // again.
 double PointRun::drift_of_load() {
-  const double seconds = parts_.options.settings.target_cpu_seconds;
-  const double mine = parts_.load.drift(seconds);
-  if (std::abs(mine) > noticeable_drift) parts_.load.calibrate(seconds);
-  const double highest = parts_.world.largest(mine), lowest = -parts_.world.largest(-mine);
+  const double seconds = context_.options.settings.target_cpu_seconds;
+  const double mine = context_.load.drift(seconds);
+  if (std::abs(mine) > noticeable_drift) context_.load.calibrate(seconds);
+  const double highest = context_.world.allreduce_max(mine), lowest = -context_.world.allreduce_max(-mine);
   return highest > -lowest ? highest : lowest;
 }
 
 // Requires space for everything that the point writes, if the free space is known. Throws PointError.
 void PointRun::require_space() const {
   const std::int64_t needed = times(point_.planned, point_.bytes, plan_.table.grouping.group_count());
-  const double least = -parts_.world.largest(-static_cast<double>(parts_.host.free_bytes()));
-  constexpr auto unlimited = static_cast<double>(largest_size);
-  if (static_cast<double>(needed) <= least && needed < largest_size) return;
+  const double least = -context_.world.allreduce_max(-static_cast<double>(context_.host.free_bytes()));
+  constexpr auto unlimited = static_cast<double>(max_size);
+  if (static_cast<double>(needed) <= least && needed < max_size) return;
   throw PointError{{.cause = Failure::Cause::no_space,
                     .bytes = point_.bytes,
                     .needed_bytes = needed,
-                    .free_bytes = least < unlimited ? static_cast<std::int64_t>(least) : largest_size,
+                    .free_bytes = least < unlimited ? static_cast<std::int64_t>(least) : max_size,
                     .detail = "not enough space for the files of this row"}};
 }
 
 // Errors of calls on files do not end the job, so all ranks agree whether there was one. Throws PointError.
 void PointRun::require_no_error(const std::string& mine) const {
-  if (!parts_.world.any(!mine.empty())) return;
-  const std::vector<std::string> errors = parts_.world.gather(mine);
+  if (!context_.world.any(!mine.empty())) return;
+  const std::vector<std::string> errors = context_.world.gather(mine);
   std::string detail;
   for (std::size_t rank = 0; rank < errors.size() && detail.empty(); ++rank) {
     if (!errors[rank].empty()) detail = "rank " + std::to_string(rank) + ": " + errors[rank];
@@ -524,12 +526,12 @@ double PointRun::value_or_nan(double seconds) const {
   return batch_->takes_part() ? seconds : std::numeric_limits<double>::quiet_NaN();
 }
 
-bool PointRun::is_idle() const { return plan_.table.grouping.group_of(parts_.world.rank()) < 0; }
+bool PointRun::is_idle() const { return plan_.table.grouping.group_of(context_.world.rank()) < 0; }
 
 Timing PointRun::timing() const {
   if (plan_.gated) return Timing::at_agreed_times;
   if (plan_.synchronized) return Timing::synchronized;
-  return parts_.options.every_repetition() ? Timing::every_repetition : Timing::total;
+  return context_.options.every_repetition() ? Timing::every_repetition : Timing::total;
 }
 
 double PointRun::pause_seconds() const {

@@ -66,7 +66,7 @@ struct PointSettings {
 class PointRun {
  public:
   /// Throws PointError.
-  PointRun(const SessionParts& parts, const TablePlan& plan, OpenTable& open, const Point& point,
+  PointRun(const SessionContext& context, const TablePlan& plan, OpenTable& open, const Point& point,
            PointSettings settings);
   /// Measures the point. Only rank 0's result has rows. Returns nothing, on all ranks, if the launch must end
   /// and another launch may have measured at the same time. Throws PointError.
@@ -120,7 +120,7 @@ class PointRun {
   bool is_idle() const;
   Timing timing() const;
 
-  const SessionParts& parts_;
+  const SessionContext& context_;
   const TablePlan& plan_;
   OpenTable& open_;
   const Point& point_;
@@ -141,7 +141,7 @@ class PointRun {
                total_valid_ = 0;  ///< repetitions in which no rank was late: in the last batch, in all
   double total_seconds_ = 0;      ///< measured, without the waiting at gates
   bool with_load_ = false;        ///< computes in each repetition
-  Overlapped overlapped_;
+  OverlapTimes overlapped_;
   double seconds_each_ = 0;
   double measured_seconds_ = 0;
   double observing_seconds_ = 0;

@@ -31,17 +31,17 @@ class ProcessGroup {
   virtual int ranks() const = 0;
   virtual void barrier() = 0;
   /// The largest value of any rank, on every rank.
-  virtual double largest(double mine) = 0;
-  bool any(bool mine) { return largest(mine ? 1.0 : 0.0) > 0; }
+  virtual double allreduce_max(double mine) = 0;
+  bool any(bool mine) { return allreduce_max(mine ? 1.0 : 0.0) > 0; }
   /// Returns one value per rank at rank 0; empty elsewhere.
   virtual std::vector<double> gather(double mine);
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
   std::vector<std::vector<double>> gather(std::span<const double> mine);
   /// Bytes that rank 0 can gather in one call, from all ranks together.
-  virtual std::int64_t most_gathered_bytes() const { return std::numeric_limits<int>::max(); }
+  virtual std::int64_t max_gathered_bytes() const { return std::numeric_limits<int>::max(); }
   /// Returns the largest value of any rank for each element, at rank 0; empty elsewhere. All ranks pass
   /// equally many values.
-  virtual std::vector<double> slowest(std::span<const double> mine) = 0;
+  virtual std::vector<double> reduce_max(std::span<const double> mine) = 0;
   /// Copies rank 0's values to every rank. All ranks pass equally many.
   virtual void broadcast(std::span<std::byte> bytes) = 0;
   void broadcast(std::span<double> values) { broadcast(std::as_writable_bytes(values)); }

@@ -63,7 +63,7 @@ class HostServices {
 };
 
 /// The objects that a session uses; all outlive it.
-struct SessionParts {
+struct SessionContext {
   const Options& options;
   const Schedule& schedule;
   ProcessGroup& world;
@@ -75,11 +75,11 @@ struct SessionParts {
 };
 
 /// Run launches in passes, and launches of IMB-FABRIC. Collective over the world.
-Ending run_in_passes(const SessionParts& parts);
-Ending run_sweeps(const SessionParts& parts);
+Ending run_in_passes(const SessionContext& context);
+Ending run_sweeps(const SessionContext& context);
 
 /// Runs the launch and returns how it ended. Collective over the world. Calls only rank 0's reporter; the
 /// caller calls its begin() and end().
-Ending run_session(const SessionParts& parts);
+Ending run_session(const SessionContext& context);
 
 }  // namespace openimb

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "session/outcome.h"
+#include "session/launch_progress.h"
 #include "session/point_run.h"
 
 namespace openimb {
@@ -28,12 +28,12 @@ struct SweepTable {
 
 class Sweeps {
  public:
-  explicit Sweeps(const SessionParts& parts)
-      : parts_(parts),
-        fabric_(*parts.options.fabric),
+  explicit Sweeps(const SessionContext& context)
+      : context_(context),
+        fabric_(*context.options.fabric),
         plan_(fabric_, static_cast<int>(fabric_.ranks.size())),
-        outcome_(parts),
-        start_(parts.host.now()),
+        progress_(context),
+        start_(context.host.now()),
         lost_(fabric_.ranks.size()) {}
   Ending run();
 
@@ -59,13 +59,13 @@ class Sweeps {
                    const std::optional<EndpointPair>& pair);
   int endpoint() const;
   int rank_of(int endpoint) const { return fabric_.ranks[static_cast<std::size_t>(endpoint)]; }
-  bool reports() const { return parts_.world.rank() == 0; }
-  double elapsed() const { return parts_.host.now() - start_; }
+  bool reports() const { return context_.world.rank() == 0; }
+  double elapsed() const { return context_.host.now() - start_; }
 
-  const SessionParts& parts_;
+  const SessionContext& context_;
   const FabricOptions& fabric_;
   const RoundPlan plan_;
-  Outcome outcome_;
+  LaunchProgress progress_;
   const double start_;
   int pass_ = 0, round_ = 0;
   std::vector<std::string> lost_;  ///< by endpoint: why it is lost; empty if it responds
@@ -75,26 +75,26 @@ class Sweeps {
 
 Ending Sweeps::run() {
   open_tables();
-  const Passes passes = parts_.options.passes.value_or(Passes{.most = 1, .precision = {}, .budget = {}});
+  const Passes passes = context_.options.passes.value_or(Passes{.most = 1, .precision = {}, .budget = {}});
   const int most = passes.most.value_or(std::numeric_limits<int>::max());
   while (pass_ < most && !too_few_endpoints() && !must_end()) {
     ++pass_;
     run_pass();
   }
-  parts_.host.set_abort_report({});
+  context_.host.set_abort_report({});
   report_tables();
-  return outcome_.ending();
+  return progress_.ending();
 }
 
 // All tables are opened before the first round, so that no round includes the cost of creating communicators.
 void Sweeps::open_tables() {
-  for (const TableKey& key : parts_.schedule.tables()) {
+  for (const TableKey& key : context_.schedule.tables()) {
     if (must_end()) return;
-    SweepTable& table = *tables_.emplace_back(std::make_unique<SweepTable>(parts_.schedule.plan(key)));
-    const ActivityScope opening(parts_.host, table.plan.table);
+    SweepTable& table = *tables_.emplace_back(std::make_unique<SweepTable>(context_.schedule.plan(key)));
+    const ActivityScope opening(context_.host, table.plan.table);
     table.failure = table.plan.failure;
     try {
-      if (!table.failure) table.open = parts_.resources.open(table.plan);
+      if (!table.failure) table.open = context_.resources.open(table.plan);
       if (!table.failure) table.failure = table.open->failure();
     } catch (const UnresponsiveRanks& lost) {
       mark_lost(lost);
@@ -137,7 +137,7 @@ void Sweeps::set_groups(SweepTable& table, const EndpointPairs& pairs) const {
 // Skips a point that cannot be measured: report_tables() writes its one failure row. When ranks stop
 // responding, measures the remaining pairs again.
 void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs pairs) {
-  if (point_failure(parts_, *table.open, point)) return;
+  if (point_failure(context_, *table.open, point)) return;
   for (;;) {
     pairs = remove_lost_pairs(table, point, round, pairs);
     if (pairs.empty()) return;
@@ -148,7 +148,7 @@ void Sweeps::run_point(SweepTable& table, Point point, int round, EndpointPairs 
     const auto pair = std::ranges::find_if(
         pairs, [mine](const EndpointPair& candidate) { return candidate.a == mine || candidate.b == mine; });
     const std::optional<EndpointPair> own_pair = pair == pairs.end() ? std::nullopt : std::optional(*pair);
-    parts_.host.set_abort_report(
+    context_.host.set_abort_report(
         [this, &table, bytes = point.bytes, round, own_pair] { report_rest(table, bytes, round, own_pair); });
     try {
       return measure(table, point, round, pairs);
@@ -168,7 +168,7 @@ void Sweeps::report_failed(const SweepTable& table, const Failure& common, int r
     pair_table.grouping.groups = {{rank_of(pair.a), rank_of(pair.b)}};
     Failure failure = common;
     failure.pair = {pass_, round, pair};
-    outcome_.report(pair_table, failure);
+    progress_.report(pair_table, failure);
   }
 }
 
@@ -218,18 +218,18 @@ std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) con
 }
 
 void Sweeps::measure(SweepTable& table, const Point& point, int round, const EndpointPairs& pairs) {
-  PointRun run(parts_, table.round_plan, *table.open, point,
-               {.sampling = parts_.schedule.sampling(table.round_plan, point),
+  PointRun run(context_, table.round_plan, *table.open, point,
+               {.sampling = context_.schedule.sampling(table.round_plan, point),
                 .stopping = [] { return false; },
-                .check = parts_.options.check && pass_ == 1,
+                .check = context_.options.check && pass_ == 1,
                 .readers = readers_of(pairs)});
   const std::optional<Measurement> measurement = run.measure();
   if (!measurement) return;
-  outcome_.count_defects(*measurement);
-  outcome_.ending().measured += std::ssize(pairs);
+  progress_.count_defects(*measurement);
+  progress_.ending().measured += std::ssize(pairs);
   if (!reports()) return;
   report(table, *measurement, round, pairs);
-  parts_.host.progress(outcome_.ending());
+  context_.host.progress(progress_.ending());
 }
 
 void Sweeps::report(const SweepTable& table, const Measurement& measurement, int round,
@@ -244,7 +244,7 @@ void Sweeps::report(const SweepTable& table, const Measurement& measurement, int
     sample.repetitions = measurement.repetitions;
     sample.at = at;
   }
-  parts_.reporter.pairs(table.plan.table, samples);
+  context_.reporter.pairs(table.plan.table, samples);
 }
 
 // The time of a hub (endpoint a) covers all its pairs, so the time of the other endpoint counts.
@@ -260,12 +260,12 @@ PairSample Sweeps::sample_of(const Row& row, EndpointPair pair) const {
 }
 
 bool Sweeps::must_end() {
-  const std::optional<Passes>& passes = parts_.options.passes;
+  const std::optional<Passes>& passes = context_.options.passes;
   const bool over_budget = reports() && passes && passes->budget && elapsed() > *passes->budget;
   for (;;) {
     try {
-      const bool ends = budget_spent_ || outcome_.agree_to_stop(over_budget);
-      budget_spent_ = ends && !outcome_.interrupted();
+      const bool ends = budget_spent_ || progress_.agree_to_stop(over_budget);
+      budget_spent_ = ends && !progress_.interrupted();
       return ends;
     } catch (const UnresponsiveRanks& lost) {
       mark_lost(lost);
@@ -291,28 +291,28 @@ void Sweeps::report_rest(const SweepTable& table, std::int64_t bytes, int round,
 void Sweeps::report_tables() {
   for (const auto& table : tables_) {
     if (table->failure) {
-      outcome_.report(table->plan.table, *table->failure);
+      progress_.report(table->plan.table, *table->failure);
       continue;
     }
-    if (reports()) parts_.reporter.open_table(table->plan.table);
+    if (reports()) context_.reporter.open_table(table->plan.table);
     for (const Point& point : table->plan.points) {
-      if (const auto failure = point_failure(parts_, *table->open, point)) {
-        outcome_.report(table->plan.table, *failure);
+      if (const auto failure = point_failure(context_, *table->open, point)) {
+        progress_.report(table->plan.table, *failure);
       }
     }
-    if (reports()) parts_.reporter.close_table(table->plan.table);
+    if (reports()) context_.reporter.close_table(table->plan.table);
   }
 }
 
 // The endpoint of this rank, or -1 if it has none.
 int Sweeps::endpoint() const {
-  const auto position = std::ranges::lower_bound(fabric_.ranks, parts_.world.rank());
-  const bool is_endpoint = position != fabric_.ranks.end() && *position == parts_.world.rank();
+  const auto position = std::ranges::lower_bound(fabric_.ranks, context_.world.rank());
+  const bool is_endpoint = position != fabric_.ranks.end() && *position == context_.world.rank();
   return is_endpoint ? static_cast<int>(position - fabric_.ranks.begin()) : -1;
 }
 
 }  // namespace
 
-Ending run_sweeps(const SessionParts& parts) { return Sweeps(parts).run(); }
+Ending run_sweeps(const SessionContext& context) { return Sweeps(context).run(); }
 
 }  // namespace openimb

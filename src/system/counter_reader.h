@@ -47,7 +47,7 @@ class CounterReader {
   ThreadCounters thread() const noexcept;
 
   /// At most this many interfaces are read: physical ones and loopback first, then those with most traffic.
-  static constexpr std::size_t most_interfaces = 64;
+  static constexpr std::size_t max_interfaces = 64;
   /// Names of network interfaces, then of ports of RDMA devices ("mlx5_0", or "mlx5_0:1" if there are several
   /// ports), at the time of construction. Empty unless `host`.
   const std::vector<std::string>& interfaces() const noexcept;

@@ -27,9 +27,9 @@ std::optional<std::string> receive_text(Connection& launch) {
 // Deletes files until there have been none for a second: other ranks may run a little longer than the first
 // one, and create files again.
 void delete_repeatedly(const std::string& base) {
-  constexpr int most_rounds = 15, quiet_rounds = 5;
+  constexpr int max_rounds = 15, quiet_rounds = 5;
   constexpr double between_seconds = 0.2;
-  for (int round = 0, quiet = 0; round < most_rounds && quiet < quiet_rounds; ++round) {
+  for (int round = 0, quiet = 0; round < max_rounds && quiet < quiet_rounds; ++round) {
     quiet = delete_scratch_files(base) > 0 ? 0 : quiet + 1;
     pause_for(between_seconds);
   }
@@ -51,7 +51,7 @@ std::string unique_name() {
   return host_name() + "-" + std::to_string(process_number()) + "-" + std::to_string(now.count());
 }
 
-void be_guardian_if_asked(int argc, char** argv) {
+void run_guardian_if_asked(int argc, char** argv) {
   const std::unique_ptr<Connection> launch = launch_of_guardian(argc, argv);
   if (!launch) return;
   guard(*launch);

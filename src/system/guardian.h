@@ -32,6 +32,6 @@ class Guardian {
 
 /// On systems without fork, the guardian is this program started again. In that process, this function does
 /// the guardian's work and ends the process; in any other it returns. Call it first in main.
-void be_guardian_if_asked(int argc, char** argv);
+void run_guardian_if_asked(int argc, char** argv);
 
 }  // namespace openimb::system

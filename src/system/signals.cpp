@@ -23,7 +23,7 @@ struct Line {
   }
 };
 struct PreparedRecord {
-  std::array<Line, most_stop_signals> by_signal;
+  std::array<Line, max_stop_signals> by_signal;
   Line before_reason, after_reason;
 };
 // Two sets: a handler reads the set that is not being written.

@@ -10,7 +10,7 @@ namespace openimb::system {
 
 /// The signals that request a stop. POSIX: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP. Windows: SIGINT
 /// (Ctrl-C), SIGBREAK (Ctrl-Break), SIGHUP (the console is closed), SIGTERM (logoff or shutdown).
-inline constexpr std::size_t most_stop_signals = 5;
+inline constexpr std::size_t max_stop_signals = 5;
 std::vector<std::string> stop_signal_names();
 
 /// From now on these signals request a stop and do not end the process. If the stop takes longer than

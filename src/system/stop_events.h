@@ -9,7 +9,7 @@ struct StopSignal {
   int number = 0;
   const char* name = "";
 };
-/// At most most_stop_signals of them; constant.
+/// At most max_stop_signals of them; constant.
 std::span<const StopSignal> stop_signals() noexcept;
 /// From now on stop events call on_stop(), in a signal handler or on a thread of the system.
 void install_stop_handlers();

@@ -14,10 +14,10 @@ namespace {
 // Returns the path at which opening `path` would create a file: absolute, with the real names of folders.
 // Follows links to files that do not exist yet, which canonical() refuses.
 std::string target_of(const std::string& path) {
-  constexpr int most_links = 40;  // the kernel's limit
+  constexpr int max_links = 40;  // the kernel's limit
   std::error_code error;
   fs::path name = fs::absolute(path, error);
-  for (int i = 0; i <= most_links; ++i) {
+  for (int i = 0; i <= max_links; ++i) {
     const fs::path folder = fs::canonical(name.parent_path(), error);
     name = error ? name.lexically_normal() : folder / name.filename();
     if (!fs::is_symlink(fs::symlink_status(name, error))) break;

@@ -230,9 +230,9 @@ class ProcessGroupWithLosses final : public ThreadProcessGroup {
  public:
   ProcessGroupWithLosses(Meeting& meeting, const Model& model, Rank& rank)
       : ThreadProcessGroup(meeting, rank.rank), model_(model), rank_(rank) {}
-  double largest(double mine) override {
+  double allreduce_max(double mine) override {
     if (!rank_.variant.empty()) rank_.log.push_back("agreement under " + rank_.variant);
-    const double all = ThreadProcessGroup::largest(mine);
+    const double all = ThreadProcessGroup::allreduce_max(mine);
     ++rank_.agreements;
     if (model_.lost) {
       if (std::vector<int> silent = model_.lost(rank_.agreements); !silent.empty()) {
@@ -247,10 +247,10 @@ class ProcessGroupWithLosses final : public ThreadProcessGroup {
     std::vector<int> lengths;
     for (const std::string& text : all) lengths.push_back(static_cast<int>(text.size()));
     const std::int64_t bytes = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-    if (bytes > most_gathered_bytes()) throw std::length_error("more than rank 0 can gather");
+    if (bytes > max_gathered_bytes()) throw std::length_error("more than rank 0 can gather");
     return all;
   }
-  std::int64_t most_gathered_bytes() const override { return model_.most_gathered_bytes; }
+  std::int64_t max_gathered_bytes() const override { return model_.max_gathered_bytes; }
 
  private:
   const Model& model_;
@@ -362,7 +362,7 @@ class FakeHostServices final : public HostServices {
 };
 
 void run_rank(const Schedule& schedule, const Options& options, const Model& model, World& world, int number,
-              Outcome& outcome) {
+              LaunchResult& outcome) {
   Rank& rank = outcome.ranks[static_cast<std::size_t>(number)];
   rank.rank = number;
   ProcessGroupWithLosses all_ranks(world.all(), model, rank);
@@ -383,12 +383,12 @@ void run_rank(const Schedule& schedule, const Options& options, const Model& mod
 
 }  // namespace
 
-Outcome launch_that_may_disagree(std::span<const Spec> catalog, const Options& options, int ranks,
-                                 const Model& model) {
+LaunchResult launch_that_may_disagree(std::span<const Spec> catalog, const Options& options, int ranks,
+                                      const Model& model) {
   const std::optional<OffCache> off_cache = options.off_cache;
   const Schedule schedule(catalog, options, ranks, off_cache, true);
   World world(ranks);
-  Outcome outcome;
+  LaunchResult outcome;
   outcome.endings.resize(static_cast<std::size_t>(ranks));
   outcome.ranks.resize(static_cast<std::size_t>(ranks));
   {
@@ -402,8 +402,8 @@ Outcome launch_that_may_disagree(std::span<const Spec> catalog, const Options& o
   return outcome;
 }
 
-Outcome launch(std::span<const Spec> catalog, const Options& options, int ranks, const Model& model) {
-  Outcome outcome = launch_that_may_disagree(catalog, options, ranks, model);
+LaunchResult launch(std::span<const Spec> catalog, const Options& options, int ranks, const Model& model) {
+  LaunchResult outcome = launch_that_may_disagree(catalog, options, ranks, model);
   INFO("the ranks disagree: " << outcome.disagreement);
   REQUIRE(outcome.disagreement.empty());
   for (const auto& calls : outcome.calls) REQUIRE(calls == outcome.calls.front());
@@ -415,7 +415,7 @@ Outcome launch(std::span<const Spec> catalog, const Options& options, int ranks,
   return outcome;
 }
 
-std::vector<Measurement> Outcome::rows(std::string_view benchmark, int processes) const {
+std::vector<Measurement> LaunchResult::rows(std::string_view benchmark, int processes) const {
   std::vector<Measurement> rows;
   for (const Told& one : told) {
     if (one.what != Told::What::row || one.table.spec.name != benchmark) continue;
@@ -424,7 +424,7 @@ std::vector<Measurement> Outcome::rows(std::string_view benchmark, int processes
   return rows;
 }
 
-std::vector<Failure> Outcome::failures() const {
+std::vector<Failure> LaunchResult::failures() const {
   std::vector<Failure> failures;
   for (const Told& one : told) {
     if (one.what == Told::What::failure) failures.push_back(one.failure);
@@ -432,7 +432,7 @@ std::vector<Failure> Outcome::failures() const {
   return failures;
 }
 
-std::vector<std::string> Outcome::story() const {
+std::vector<std::string> LaunchResult::story() const {
   constexpr const char* words[] = {"open", "close", "row", "failure", "sample", "pairs"};
   std::vector<std::string> lines;
   for (const Told& one : told) {
@@ -445,7 +445,7 @@ std::vector<std::string> Outcome::story() const {
   return lines;
 }
 
-std::vector<std::string> Outcome::log(int rank, std::initializer_list<std::string_view> words) const {
+std::vector<std::string> LaunchResult::log(int rank, std::initializer_list<std::string_view> words) const {
   std::vector<std::string> found;
   for (const std::string& line : ranks[static_cast<std::size_t>(rank)].log) {
     if (std::ranges::any_of(words, [&](std::string_view word) { return line.starts_with(word); })) {

@@ -56,7 +56,7 @@ struct Model {
   /// Ranks that are lost after the nth agreement, the same on all ranks; they go on, so that none is waited
   /// for.
   std::function<std::vector<int>(int agreements)> lost = {};
-  std::int64_t most_gathered_bytes = 1 << 30;
+  std::int64_t max_gathered_bytes = 1 << 30;
   Hints hints = {};
   bool calibrated = true;
 };
@@ -73,7 +73,7 @@ struct Told {
 };
 
 /// What came of a launch.
-struct Outcome {
+struct LaunchResult {
   std::string disagreement;  ///< empty: the ranks were in step from the first call to the last
   std::vector<Ending> endings;
   std::vector<Rank> ranks;
@@ -91,9 +91,9 @@ struct Outcome {
 };
 
 /// Fails the test that runs where ranks disagreed; see `launch_that_may_disagree`.
-Outcome launch(std::span<const Spec> catalog, const Options& options, int ranks, const Model& model);
-Outcome launch_that_may_disagree(std::span<const Spec> catalog, const Options& options, int ranks,
-                                 const Model& model);
+LaunchResult launch(std::span<const Spec> catalog, const Options& options, int ranks, const Model& model);
+LaunchResult launch_that_may_disagree(std::span<const Spec> catalog, const Options& options, int ranks,
+                                      const Model& model);
 
 /// Few and short: lengths 0, 8 and 64, eight repetitions, no warm-up.
 Options small_options(std::size_t benchmarks);

@@ -87,7 +87,7 @@ std::vector<T> at_root(int rank, const std::vector<Value>& values) {
 
 }  // namespace
 
-double ThreadProcessGroup::largest(double mine) {
+double ThreadProcessGroup::allreduce_max(double mine) {
   double largest = mine;
   for (const Value& value : meeting_.exchange(rank_, "largest", mine)) {
     largest = std::max(largest, std::get<double>(value));
@@ -103,7 +103,7 @@ std::vector<std::string> ThreadProcessGroup::gather(const std::string& mine) {
   return at_root<std::string>(rank_, meeting_.exchange(rank_, "gather text", mine));
 }
 
-std::vector<double> ThreadProcessGroup::slowest(std::span<const double> mine) {
+std::vector<double> ThreadProcessGroup::reduce_max(std::span<const double> mine) {
   const std::string call = "slowest of " + std::to_string(mine.size());
   std::vector<double> slowest(mine.begin(), mine.end());
   for (const Value& value : meeting_.exchange(rank_, call, slowest)) {

@@ -72,10 +72,10 @@ class ThreadProcessGroup : public ProcessGroup {
   int rank() const override { return rank_; }
   int ranks() const override { return meeting_.ranks(); }
   void barrier() override { meeting_.exchange(rank_, "barrier"); }
-  double largest(double mine) override;
+  double allreduce_max(double mine) override;
   std::vector<double> gather(double mine) override;
   std::vector<std::string> gather(const std::string& mine) override;
-  std::vector<double> slowest(std::span<const double> mine) override;
+  std::vector<double> reduce_max(std::span<const double> mine) override;
   void broadcast(std::span<std::byte> bytes) override;
 
  private:

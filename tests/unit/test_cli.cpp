@@ -135,7 +135,7 @@ TEST_CASE("options about processes") {
   CHECK(parsed("--NPMIN 1").min_processes == 1);
   CHECK(parsed("-npmin 99").min_processes == 8);
   CHECK(parsed("-npmin 99").warnings ==
-        Strings{"-npmin 99: above the number of processes launched; -npmin 8 is used"});
+        Strings{"-npmin 99: above the number of ranks launched; -npmin 8 is used"});
   CHECK(parsed("-npmin 99 -npmin 8").warnings.empty());
   CHECK(parsed("-multi 0").multi == Multi::summary);
   CHECK(parsed("-multi 1").multi == Multi::each_group);
@@ -148,12 +148,12 @@ TEST_CASE("options about processes") {
 
   CHECK(error_of("-npmin 0") == "-npmin: \"0\" is below the minimum, 1; for example: -npmin 4");
   CHECK(error_of("-multi 2") == "-multi: \"2\" is neither 0 nor 1; for example: -multi 1");
-  CHECK(error_of("-map 3x3") == "-map: 3x3 needs 9 processes, the launch has 8; for example: -map 4x2");
+  CHECK(error_of("-map 3x3") == "-map: 3x3 needs 9 ranks, the launch has 8; for example: -map 4x2");
   CHECK(error_of("-map 3") == "-map: \"3\" is not PxQ; for example: -map 4x2");
   CHECK(error_of("-map 0x2") == "-map: \"0\" is below the minimum, 1; for example: -map 4x2");
   CHECK(error_of("-map 2x") == "-map: \"\" is not a whole number; for example: -map 4x2");
   CHECK(error_of("-map 2000000000x2000000000") ==
-        "-map: 2000000000x2000000000 needs 4000000000000000000 processes, the launch has 8; "
+        "-map: 2000000000x2000000000 needs 4000000000000000000 ranks, the launch has 8; "
         "for example: -map 4x2");
   CHECK(error_of("-thread_level two") ==
         "-thread_level: \"two\" is not one of single, funneled, serialized, "
@@ -221,7 +221,7 @@ TEST_CASE("a file of lengths") {
       {}};
   CHECK(parsed("-msglen l", files).lengths == Lengths{4096, 8, 0, 1 << 20});
   CHECK(error_of("-msglen bad", files) ==
-        "bad:3: \"12x\" is not a size; a length is a line such as 4096 or 64k");
+        "bad:3: \"12x\" is not a size; a message size is a line such as 4096 or 64k");
   CHECK(error_of("-msglen empty", files) == "-msglen: empty holds no lengths; write one per line");
   CHECK(error_of("-msglen gone", files) == "-msglen: cannot read gone: No such file or directory");
   CHECK(error_of("-msglen l -msgsize 4", files) ==
@@ -368,7 +368,8 @@ TEST_CASE("what a command line reads it does not overwrite") {
 }
 
 TEST_CASE("an empty table is a mistake") {
-  CHECK(error_of("-msgsize 0 -zero_size off").starts_with("-zero_size off leaves no length to measure"));
+  CHECK(
+      error_of("-msgsize 0 -zero_size off").starts_with("-zero_size off leaves no message size to measure"));
   CHECK(parsed("-msgsize 0,8 -zero_size off").lengths == Lengths{0, 8});
 }
 
@@ -659,7 +660,7 @@ TEST_CASE("IMB-P2P has standards and options of its own") {
   const Options options = given("-seed 7 -halo 2,CORNERS -pairs 4 -pause 1500 -msgsz 1k -msgsz 3");
   CHECK(options.pairs->seed == 7);
   CHECK(options.pairs->halo.neighbors() == 8);
-  CHECK(options.pairs->most_pairs == 4);
+  CHECK(options.pairs->max_pairs == 4);
   CHECK(options.pause_seconds == 0.0015);
   CHECK(options.lengths == std::vector<std::int64_t>{1024, 3});
   CHECK(given("-msgwr off -msgrd off").warnings.empty());
@@ -689,9 +690,9 @@ TEST_CASE("-topo is a grid, a graph or random, that a group of the launch can ha
   CHECK(given("-topo random:7")->name(8) == "random graph, degree 7, seed 1");
   CHECK(given("-seed 5 -topo random:3")->seed == 5);
   CHECK(given("-topo 3d -topo random:3 -seed 0")->seed == 0);
-  CHECK(mistake("-topo random:8") == "-topo random:8: with 8 processes, give at most random:7");
-  CHECK(mistake("-topo 2x3").starts_with("-topo: a grid of 6 processes, but groups have 2, 4, 8; "));
-  CHECK(mistake("-npmin 8 -topo 2x2").starts_with("-topo: a grid of 4 processes, but groups have 8; "));
+  CHECK(mistake("-topo random:8") == "-topo random:8: with 8 ranks, give at most random:7");
+  CHECK(mistake("-topo 2x3").starts_with("-topo: a grid of 6 ranks, but groups have 2, 4, 8; "));
+  CHECK(mistake("-npmin 8 -topo 2x2").starts_with("-topo: a grid of 4 ranks, but groups have 8; "));
   CHECK(mistake("-map 2x3 -topo 2x3").empty());
   CHECK(mistake("-topo 4096x4096x4096x4096x4096").starts_with("-topo: a grid of 1152921504606846976 "));
   CHECK(mistake("-topo 2d -seed 1") == "-seed: IMB-MPI1 uses it with -topo random:N only; leave it out");
@@ -780,7 +781,7 @@ TEST_CASE("-sync_mode is for components with one-sided transfers, and active tar
         "example: -sync_mode lock");
 }
 
-TEST_CASE("pairs that so many processes do not make are refused with what to do") {
+TEST_CASE("pairs that the ranks of a launch do not make are refused with what to do") {
   static constexpr Spec specs[] = {{.name = "Unirandom", .in_pairs = true, .random_partners = true},
                                    {.name = "Multi_pair", .message_rate = true, .in_pairs = true},
                                    {.name = "PingPongMT", .kind = Kind::parallel_transfer, .threaded = true}};
@@ -797,10 +798,10 @@ TEST_CASE("pairs that so many processes do not make are refused with what to do"
     }
     return "none";
   };
-  CHECK(mistake("-pairs", 1) == "-pairs 1: needs at least 2 processes");
-  CHECK(mistake("-stride", 1) == "-stride 1: needs at least 2 processes");
-  CHECK(mistake("-pairs", 3) == "-pairs 9: 3 processes make 1 pair; give at most 1");
-  CHECK(mistake("-pairs", 5) == "-pairs 9: 5 processes make 2 pairs; give at most 2");
+  CHECK(mistake("-pairs", 1) == "-pairs 1: needs at least 2 ranks");
+  CHECK(mistake("-stride", 1) == "-stride 1: needs at least 2 ranks");
+  CHECK(mistake("-pairs", 3) == "-pairs 9: 3 ranks make 1 pair; give at most 1");
+  CHECK(mistake("-pairs", 5) == "-pairs 9: 5 ranks make 2 pairs; give at most 2");
   CHECK(mistake("-stride", 2) == "-stride 9: no two of 2 ranks are that far apart; give at most 1");
   CHECK((mistake("-pairs", 18) == "none" && mistake("-stride", 10) == "none"));
 }
@@ -950,13 +951,13 @@ TEST_CASE("help shows the defaults of the component") {
   ends(file_defaults, "npmin", "1");
   ends(file_defaults, "msglog", "0:24");
   ends(pair_defaults, "iter", "100000,800,100,dynamic");
-  ends(pair_defaults, "npmin", "all processes");
+  ends(pair_defaults, "npmin", "all ranks");
   ends(thread_defaults, "window_size", "64");
   ends(thread_defaults, "data_type", "int");
   ends(thread_defaults, "red_data_type", "int");
-  ends(thread_defaults, "msglog", "lengths of -count");
+  ends(thread_defaults, "msglog", "message sizes of -count");
   ends(thread_defaults, "count", "1,2,4,8");
-  ends(fabric_defaults, "msglog", "lengths of -msgsize");
+  ends(fabric_defaults, "msglog", "message sizes of -msgsize");
   ends(fabric_defaults, "msgsize", "8,65536,1048576");
   CHECK(topic({}, "PingPong").starts_with("PingPong\n  Time of half a round trip.\n  collective: "));
 }
@@ -986,9 +987,9 @@ TEST_CASE("IMB-IO has standards and options of its own") {
   CHECK(options.reorder == 3);
   CHECK(mistake(io, "-fsync sometimes").starts_with("-fsync: "));
   CHECK(mistake(io, "-reorder 4", 2) ==
-        "-reorder 4: with 2 processes, each rank would read what it wrote; give a number from 1 to the "
-        "number of processes less 1");
-  CHECK(mistake(io, "-reorder 1", 1).starts_with("-reorder 1: with 1 process, "));
+        "-reorder 4: with 2 ranks, each rank would read what it wrote; give a number from 1 to the "
+        "number of ranks less 1");
+  CHECK(mistake(io, "-reorder 1", 1).starts_with("-reorder 1: with 1 rank, "));
   CHECK(mistake(io, "-data_type float") ==
         "-data_type: IMB-IO writes and reads bytes (MPI_BYTE); leave it out");
   CHECK(mistake(io, "-red_data_type float") ==
@@ -1007,8 +1008,8 @@ TEST_CASE("help about one topic") {
         "  always run on 2.\n\n"
         "  Default: 2\n"
         "  Example: mpirun -np 4 IMB-MPI1 -npmin 4\n");
-  CHECK(help_text(program, "multi-pingpong")
-            .starts_with("PingPong\n  single transfer: two processes are active."));
+  CHECK(
+      help_text(program, "multi-pingpong").starts_with("PingPong\n  single transfer: two ranks are active."));
   CHECK_THROWS_AS(help_text(program, "nonsense"), UsageError);
 }
 

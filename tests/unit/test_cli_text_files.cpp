@@ -113,7 +113,7 @@ TEST_CASE("a very long line is not repeated in an error") {
   };
   const std::string cut = '"' + std::string(60, 'x') + "...\"";
   CHECK(error("-input f").find(cut) != std::string::npos);
-  CHECK(error("-msglen f") == "f:1: " + cut + " is not a size; a length is a line such as 4096 or 64k");
+  CHECK(error("-msglen f") == "f:1: " + cut + " is not a size; a message size is a line such as 4096 or 64k");
   CHECK(error("-set @f") ==
         "f:1: " + cut + " is not NAME=VALUE; a setting is a line such as MSGSPERSAMPLE=20");
   for (const char* option : {"-input f", "-msglen f", "-set @f"}) CHECK(error(option).size() < 250);

@@ -23,25 +23,25 @@ std::string error_of(Use use) {
   return "no error";
 }
 
-std::int64_t size_of(std::string_view text) { return byte_count(text, 1, 0, largest_length); }
+std::int64_t size_of(std::string_view text) { return parse_bytes(text, 1, 0, max_bytes); }
 std::string size_error(std::string_view text, std::int64_t unit = 1) {
-  return error_of([&] { byte_count(text, unit, 0, largest_length); });
+  return error_of([&] { parse_bytes(text, unit, 0, max_bytes); });
 }
 std::string whole_error(std::string_view text, std::int64_t lowest = -10, std::int64_t highest = 10) {
-  return error_of([&] { whole_number(text, lowest, highest); });
+  return error_of([&] { parse_integer(text, lowest, highest); });
 }
 std::string real_error(std::string_view text) {
-  return error_of([&] { real_number(text, 0, 100); });
+  return error_of([&] { parse_real(text, 0, 100); });
 }
 
 }  // namespace
 
 TEST_CASE("whole numbers") {
-  CHECK(whole_number("0", -10, 10) == 0);
-  CHECK(whole_number("-10", -10, 10) == -10);
-  CHECK(whole_number("10", -10, 10) == 10);
-  CHECK(whole_number("007", -10, 10) == 7);
-  CHECK(whole_number("9223372036854775807", 0, std::numeric_limits<std::int64_t>::max()) ==
+  CHECK(parse_integer("0", -10, 10) == 0);
+  CHECK(parse_integer("-10", -10, 10) == -10);
+  CHECK(parse_integer("10", -10, 10) == 10);
+  CHECK(parse_integer("007", -10, 10) == 7);
+  CHECK(parse_integer("9223372036854775807", 0, std::numeric_limits<std::int64_t>::max()) ==
         std::numeric_limits<std::int64_t>::max());
   CHECK(whole_error("11") == "\"11\" is above the maximum, 10");
   CHECK(whole_error("-11") == "\"-11\" is below the minimum, -10");
@@ -53,10 +53,10 @@ TEST_CASE("whole numbers") {
 }
 
 TEST_CASE("real numbers") {
-  CHECK(real_number("0", 0, 100) == 0);
-  CHECK(real_number("1.5", 0, 100) == 1.5);
-  CHECK(real_number("1e2", 0, 100) == 100);
-  CHECK(real_number(".25", 0, 100) == 0.25);
+  CHECK(parse_real("0", 0, 100) == 0);
+  CHECK(parse_real("1.5", 0, 100) == 1.5);
+  CHECK(parse_real("1e2", 0, 100) == 100);
+  CHECK(parse_real(".25", 0, 100) == 0.25);
   CHECK(real_error("100.5") == "\"100.5\" is above the maximum, 100");
   CHECK(real_error("-1") == "\"-1\" is below the minimum, 0");
   CHECK(real_error("1e999") == "\"1e999\" is out of range");
@@ -95,32 +95,33 @@ TEST_CASE("sizes that would overflow are too large, not negative") {
   CHECK(size_error("9223372036854775807") == "\"9223372036854775807\"" + most + "4611686018427387904 bytes");
   CHECK(size_error("9223372036854775807k") == "\"9223372036854775807k\"" + most + "4503599627370496 kB");
   CHECK(size_error("1e300") == "\"1e300\"" + most + "4611686018427387904 bytes");
-  CHECK(size_of(std::to_string(largest_length)) == largest_length);
+  CHECK(size_of(std::to_string(max_bytes)) == max_bytes);
 }
 
 TEST_CASE("a size without suffix counts the option's unit, and is then rounded down") {
-  CHECK(byte_count("2", mebibyte, 1, largest_length) == 2 * mebibyte);
-  CHECK(byte_count("2k", mebibyte, 1, largest_length) == 2048);
-  CHECK(byte_count("0.5", mebibyte, 1, largest_length) == mebibyte / 2);
-  CHECK(byte_count("0.0000001", gibibyte, 0, largest_length) == 107);
-  CHECK(error_of([] { byte_count("0", mebibyte, 1, largest_length); }) == "\"0\" is not above 0 MB");
+  CHECK(parse_bytes("2", mebibyte, 1, max_bytes) == 2 * mebibyte);
+  CHECK(parse_bytes("2k", mebibyte, 1, max_bytes) == 2048);
+  CHECK(parse_bytes("0.5", mebibyte, 1, max_bytes) == mebibyte / 2);
+  CHECK(parse_bytes("0.0000001", gibibyte, 0, max_bytes) == 107);
+  CHECK(error_of([] { parse_bytes("0", mebibyte, 1, max_bytes); }) == "\"0\" is not above 0 MB");
 }
 
 TEST_CASE("on and off in every spelling") {
-  for (const char* text : {"on", "ON", "1", "yes", "Yes", "true", "enable"}) CHECK(on_or_off(text));
-  for (const char* text : {"off", "OFF", "0", "no", "False", "disable"}) CHECK_FALSE(on_or_off(text));
+  for (const char* text : {"on", "ON", "1", "yes", "Yes", "true", "enable"}) CHECK(parse_switch(text));
+  for (const char* text : {"off", "OFF", "0", "no", "False", "disable"}) CHECK_FALSE(parse_switch(text));
   for (const char* text : {"", "o", "onn", "2", "y", "n", "offf"}) {
     INFO(text);
-    CHECK(error_of([&] { on_or_off(text); }) == '"' + std::string(text) + "\" is neither on nor off");
+    CHECK(error_of([&] { parse_switch(text); }) == '"' + std::string(text) + "\" is neither on nor off");
   }
 }
 
 TEST_CASE("one of several words") {
   const std::vector<std::string> rows = {"alpha", "Beta", "gamma"};
   const auto itself = [](const std::string& row) { return row; };
-  CHECK(&choice(rows, itself, "BETA") == &rows[1]);
-  CHECK(choice(rows, itself, "gamma") == "gamma");
-  CHECK(error_of([&] { choice(rows, itself, "delta"); }) == "\"delta\" is not one of alpha, Beta, gamma");
+  CHECK(&parse_choice(rows, itself, "BETA") == &rows[1]);
+  CHECK(parse_choice(rows, itself, "gamma") == "gamma");
+  CHECK(error_of([&] { parse_choice(rows, itself, "delta"); }) ==
+        "\"delta\" is not one of alpha, Beta, gamma");
 }
 
 TEST_CASE("text of a user in a message is one line") {
@@ -129,7 +130,7 @@ TEST_CASE("text of a user in a message is one line") {
   CHECK(quoted("a\nb\tc\r\x01\x7f") == "\"a?b?c???\"");
   CHECK(quoted("\x1b[31mred") == "\"?[31mred\"");
   CHECK(quoted("gr\xC3\xBC\xC3\x9F") == "\"gr\xC3\xBC\xC3\x9F\"");
-  CHECK(shown("a\nb") == "a?b");
+  CHECK(sanitized("a\nb") == "a?b");
 }
 
 TEST_CASE("long text of a user is cut") {
@@ -137,31 +138,31 @@ TEST_CASE("long text of a user is cut") {
   CHECK(quoted(sixty) == '"' + sixty + '"');
   CHECK(quoted(sixty + "y") == '"' + sixty + "...\"");
   CHECK(quoted(std::string(10'000'000, 'z')).size() == 65);
-  CHECK(shown("abcdef", 3) == "abc...");
-  CHECK(shown("abc", 3) == "abc");
+  CHECK(sanitized("abcdef", 3) == "abc...");
+  CHECK(sanitized("abc", 3) == "abc");
 }
 
 TEST_CASE("a character of several bytes is not cut in two") {
-  CHECK(shown("ab\xC3\xBC"
-              "cd",
-              2) == "ab...");
-  CHECK(shown("ab\xC3\xBC"
-              "cd",
-              3) == "ab...");
-  CHECK(shown("ab\xC3\xBC"
-              "cd",
-              4) == "ab\xC3\xBC...");
-  CHECK(shown("a\xF0\x9F\x98\x80"
-              "b",
-              2) == "a...");
-  CHECK(shown("a\xF0\x9F\x98\x80"
-              "b",
-              4) == "a...");
-  CHECK(shown("a\xF0\x9F\x98\x80"
-              "b",
-              5) == "a\xF0\x9F\x98\x80...");
+  CHECK(sanitized("ab\xC3\xBC"
+                  "cd",
+                  2) == "ab...");
+  CHECK(sanitized("ab\xC3\xBC"
+                  "cd",
+                  3) == "ab...");
+  CHECK(sanitized("ab\xC3\xBC"
+                  "cd",
+                  4) == "ab\xC3\xBC...");
+  CHECK(sanitized("a\xF0\x9F\x98\x80"
+                  "b",
+                  2) == "a...");
+  CHECK(sanitized("a\xF0\x9F\x98\x80"
+                  "b",
+                  4) == "a...");
+  CHECK(sanitized("a\xF0\x9F\x98\x80"
+                  "b",
+                  5) == "a\xF0\x9F\x98\x80...");
   // What is no UTF-8 is cut somewhere, without an endless or empty loop.
-  CHECK(shown(std::string(100, '\x80'), 10) == "...");
+  CHECK(sanitized(std::string(100, '\x80'), 10) == "...");
 }
 
 TEST_CASE("blanks around text") {

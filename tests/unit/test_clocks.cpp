@@ -225,7 +225,7 @@ TEST_CASE("figures of repetitions leave out the invalid ones") {
                              .first_exit = {3, 13, 91},
                              .last_exit = {5, 16, 99},
                              .late = {0, 0, 1}};
-  const GroupArrivals figures = figures_of(series);
+  const GroupArrivals figures = summarize_arrivals(series);
   CHECK(figures.from_last == 4);
   CHECK(figures.from_first == 5.5);
   CHECK(figures.start_skew == 1.5);
@@ -234,8 +234,8 @@ TEST_CASE("figures of repetitions leave out the invalid ones") {
   CHECK(series.times_from_last() == std::vector<double>{4, 4});
   ArrivalSeries none = series;
   none.late = {1, 1, 1};
-  CHECK(std::isnan(figures_of(none).from_last));
-  CHECK(figures_of(none).valid_percent == 0);
+  CHECK(std::isnan(summarize_arrivals(none).from_last));
+  CHECK(summarize_arrivals(none).valid_percent == 0);
 }
 
 TEST_CASE("a row is given up after 100 repetitions of which fewer than half are valid") {

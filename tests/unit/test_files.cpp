@@ -117,7 +117,7 @@ TEST_CASE("an I/O portion is divided without gap or overlap") {
 
 TEST_CASE("how often, on how many processes, with how much memory") {
   const Settings& settings = file_defaults.settings;
-  const auto most = [&](Transfers transfers) { return most_repetitions(settings, common, transfers); };
+  const auto most = [&](Transfers transfers) { return max_repetitions(settings, common, transfers); };
   CHECK(most(Transfers::aggregate) == 50);
   CHECK(most(Transfers::non_aggregate) == 10);
   CHECK(planned_repetitions(settings, 50, IterationPolicy::dynamic, mebibyte, 2) == 16);

@@ -79,7 +79,7 @@ TEST_CASE("neighbors across faces, and across edges and corners") {
   CHECK(torus.neighbors(0, false) == Ranks{3, 2, 1, 3});
   CHECK(torus.neighbors(4, false) == Ranks{1, 3, 5, 1});
   CHECK(torus.neighbors(0, true) == Ranks{5, 3, 4, 2, 1, 5, 3, 4});
-  for (int dimensions = 1; dimensions <= most_dimensions; ++dimensions) {
+  for (int dimensions = 1; dimensions <= max_dimensions; ++dimensions) {
     for (const bool corners : {false, true}) {
       const int count = Stencil{dimensions, corners}.neighbors();
       CHECK(static_cast<int>(Torus(12, dimensions).neighbors(5, corners).size()) == count);

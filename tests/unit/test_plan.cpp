@@ -155,17 +155,17 @@ TEST_CASE("lengths of one's own keep their order and are rounded up") {
 }
 
 TEST_CASE("sizes that do not fit stay at the largest one") {
-  static_assert(largest_size == std::numeric_limits<std::int64_t>::max());
+  static_assert(max_size == std::numeric_limits<std::int64_t>::max());
   CHECK(plus(2, 3) == 5);
-  CHECK(plus(largest_size - 1, 1) == largest_size);
-  CHECK(plus(largest_size, largest_size, 1) == largest_size);
+  CHECK(plus(max_size - 1, 1) == max_size);
+  CHECK(plus(max_size, max_size, 1) == max_size);
   CHECK(times(6, 7) == 42);
-  CHECK((times(0, largest_size) == 0 && times(largest_size, 0) == 0));
-  CHECK(times(std::int64_t{1} << 62, 2) == largest_size);
-  CHECK(times(std::int64_t{1} << 62, 4, 4) == largest_size);
+  CHECK((times(0, max_size) == 0 && times(max_size, 0) == 0));
+  CHECK(times(std::int64_t{1} << 62, 2) == max_size);
+  CHECK(times(std::int64_t{1} << 62, 4, 4) == max_size);
   CHECK(rounded_up(9, 4) == 12);
   CHECK(rounded_up(8, 4) == 8);
-  CHECK(rounded_up(largest_size - 1, 64) == largest_size);
+  CHECK(rounded_up(max_size - 1, 64) == max_size);
 }
 
 TEST_CASE("lengths of many threads together do not overflow, and none of them is lost") {
@@ -173,11 +173,11 @@ TEST_CASE("lengths of many threads together do not overflow, and none of them is
   Options options;
   options.threads.count = 4;
   options.lengths = {std::int64_t{1} << 61, std::int64_t{1} << 62, 8};
-  CHECK(message_lengths(threaded, options) == Lengths{largest_size, largest_size, 32});
+  CHECK(message_lengths(threaded, options) == Lengths{max_size, max_size, 32});
   options.lengths.clear();
   options.data.type = DataType::double_precision;
   options.counts = {std::int64_t{1} << 61, 1};
-  CHECK(message_lengths(threaded, options) == Lengths{largest_size, 32});
+  CHECK(message_lengths(threaded, options) == Lengths{max_size, 32});
 }
 
 TEST_CASE("a synchronisation has the one length 0") {
@@ -387,11 +387,11 @@ TEST_CASE("what ends in a collective completion is repeated less often") {
   settings.non_aggregate_repetitions = 30;
   const Spec fenced{.access = Access::active_target};
   const Spec locked{.access = Access::passive_target};
-  CHECK(most_repetitions(settings, fenced, Transfers::unmarked) == 30);
-  CHECK(most_repetitions(settings, fenced, Transfers::non_aggregate) == 30);
-  CHECK(most_repetitions(settings, fenced, Transfers::aggregate) == 500);
-  CHECK(most_repetitions(settings, locked, Transfers::non_aggregate) == 500);
-  CHECK(most_repetitions(settings, bcast, Transfers::unmarked) == 500);
+  CHECK(max_repetitions(settings, fenced, Transfers::unmarked) == 30);
+  CHECK(max_repetitions(settings, fenced, Transfers::non_aggregate) == 30);
+  CHECK(max_repetitions(settings, fenced, Transfers::aggregate) == 500);
+  CHECK(max_repetitions(settings, locked, Transfers::non_aggregate) == 500);
+  CHECK(max_repetitions(settings, bcast, Transfers::unmarked) == 500);
 }
 
 TEST_CASE("aggregate transfers have disjoint sections as far as the volume reaches") {

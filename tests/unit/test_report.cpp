@@ -923,7 +923,7 @@ void lonely_run(Reporter& out) {
   facts.environment = {};
   out.begin(facts, {});
   const Table pairs = table_of(pingpong, {.processes = 1, .world = 1, .groups = {}, .map = {}});
-  out.failure(pairs, failed(Failure::Cause::invalid_processes, 0, 0, "needs at least 2 processes"));
+  out.failure(pairs, failed(Failure::Cause::invalid_processes, 0, 0, "needs at least 2 ranks"));
   constexpr Spec reduce_local{.name = "Reduce_local", .reduction = true};
   out.failure(table_of(reduce_local, all_of(1)),
               failed(Failure::Cause::unavailable, 0, 0, "this MPI has no MPI_Reduce_local"));
@@ -1214,7 +1214,7 @@ void overlap_in_passes(Reporter& out) {
   row.slowest.thread = 1;
   row.thread_seconds = {1.5e-6, 2e-6};
   row.thread_waiting = {0.5e-6, 1e-6};
-  row.drop(OverPasses::dropped);
+  row.drop(PassCombination::dropped);
   for (row.group = 0; row.group < 2; ++row.group) sample_of(out, table, 0, 8, row);
   row.passes = SampleStatistics{.samples = 5, .used = 5, .interval = {}, .half_width = {}, .effective = 5};
   row.passes->states = {{.level = 1e-6, .samples = 5, .median = 3e-6}, {.level = 2e-6, .samples = 0}};
@@ -1242,7 +1242,7 @@ void partitioned_run(Reporter& out) {
   Table table = table_of_passes(partitioned_overlap, all_of(2));
   table.grouping.threads = 4;
   Row row = overlapped_row();
-  row.drop(OverPasses::dropped);
+  row.drop(PassCombination::dropped);
   row[Figure::early_bird_share] = 0.333125;
   sample_of(out, table, 0, 8, row);
   row.passes = SampleStatistics{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
@@ -1378,7 +1378,7 @@ void pairs_run(Reporter& out) {
   facts.benchmarks = {"Birandom", "Halo", "Multi_pair"};
   facts.ranks.assign(4, {"node1", "0-3"});
   Options options = example_options();
-  options.pairs = PairOptions{.seed = 7, .halo = {.dimensions = 2, .corners = true}, .most_pairs = 1};
+  options.pairs = PairOptions{.seed = 7, .halo = {.dimensions = 2, .corners = true}, .max_pairs = 1};
   out.begin(facts, options);
   const auto measured = [&](std::string_view name, double bytes_per_second) {
     const Table table =

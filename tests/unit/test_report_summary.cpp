@@ -52,7 +52,7 @@ TEST_CASE("rows beyond a limit and failed rows have a line each with the first c
                        .limit = true};
   const std::string first =
       "PingPong, 2 processes, 4194304 B: out of memory: above the limit set by -mem (0.008 GB needed); give "
-      "more memory with -mem, or run shorter messages (-msglog) or fewer processes\n";
+      "more memory with -mem, or run smaller messages (-msglog) or fewer ranks\n";
   CHECK(summary_of([&](Reporter& out) {
           out.failure(table_of(pingpong, 2), memory);
           out.end(ended(1, 0, 1));
@@ -64,16 +64,16 @@ TEST_CASE("rows beyond a limit and failed rows have a line each with the first c
           out.end(ended(3, 0, 2));
         }) == "IMB-MPI1: 2 rows beyond a limit, the first: " + first +
                   "IMB-MPI1: 1 row failed: Barrier, 2 processes: no space: full; choose a folder with more " +
-                  "space (-file), or run shorter lengths (-msglog) or fewer repetitions (-iter)\n");
+                  "space (-file), or run smaller messages (-msglog) or fewer repetitions (-iter)\n");
 }
 
 TEST_CASE("a table that failed is named without a length") {
   CHECK(summary_of([](Reporter& out) {
           out.failure(table_of(pingpong, 1),
-                      {.cause = Failure::Cause::invalid_processes, .detail = "needs at least 2 processes"});
+                      {.cause = Failure::Cause::invalid_processes, .detail = "needs at least 2 ranks"});
           out.end(ended(1, 0));
         }) ==
-        "IMB-MPI1: 1 row failed: PingPong, 1 process: invalid processes: needs at least 2 processes; launch "
+        "IMB-MPI1: 1 row failed: PingPong, 1 process: invalid processes: needs at least 2 ranks; launch "
         "more processes\n");
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("a row without a length is named without one") {
         out.end(ended(1, 0));
       }) ==
       "IMB-MPI1: 1 row failed: Barrier, 4 processes: time out: too long (1.5 s); give more time with -time, "
-      "or run shorter messages (-msglog)\n");
+      "or run smaller messages (-msglog)\n");
 }
 
 TEST_CASE("an early end and wrong bytes have a line each") {

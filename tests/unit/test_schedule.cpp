@@ -18,7 +18,7 @@ using Cause = Failure::Cause;
 
 namespace {
 
-constexpr std::int64_t most_int = std::numeric_limits<int>::max();
+constexpr std::int64_t max_int = std::numeric_limits<int>::max();
 constexpr std::int64_t request = 850;  // bytes of a message's request
 
 constexpr Spec pingpong{.name = "PingPong", .kind = Kind::single_transfer};
@@ -180,13 +180,13 @@ TEST_CASE("-multi and the Multi- prefix group the processes") {
     CHECK(planned.tables() ==
           Keys{{0, Multi::summary, 2, Transfers::unmarked}, {0, Multi::off, 2, Transfers::unmarked}});
     CHECK(planned.plan().table.grouping.group_count() == 2);
-    CHECK(&planned.plan().table.shown() == &tables::range_and_bandwidth);
+    CHECK(&planned.plan().table.format() == &tables::range_and_bandwidth);
   }
   SECTION("-multi 1 is for all, with a prefix or without") {
     planned.options.multi = Multi::each_group;
     planned.options.selection = {{.index = 0, .multi = true}, {.index = 0}};
     for (const TableKey& key : planned.tables()) CHECK(key.multi == Multi::each_group);
-    CHECK(&planned.plan().table.shown() == &tables::time_and_bandwidth);
+    CHECK(&planned.plan().table.format() == &tables::time_and_bandwidth);
   }
 }
 
@@ -322,13 +322,13 @@ TEST_CASE("-sync_mode: what is completed by its definition alone is not availabl
   }
   CHECK(failure(only, SyncMode::fence).empty());
   CHECK(failure(only, SyncMode::pscw) ==
-        "by definition it is completed by MPI_Win_fence, not by -sync_mode pscw");
+        "its definition completes transfers with MPI_Win_fence, not with -sync_mode pscw");
   CHECK(!failure(any, SyncMode::lock).empty());
   any.access = Access::passive_target;
   CHECK(failure(any, SyncMode::lock).empty());
   only.one_sided.sync = SyncMode::standard;
   CHECK(failure(only, SyncMode::flush) ==
-        "by definition it is completed by calls of its own, not by -sync_mode flush");
+        "its definition completes transfers with its own calls, not with -sync_mode flush");
 }
 
 TEST_CASE("-layout: what cannot have it is not available") {
@@ -362,7 +362,7 @@ TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is 
   CHECK(send_mode_error(all, SendMode::synchronous).empty());
   CHECK(send_mode_error(Spec{}, SendMode::standard).empty());
   CHECK(send_mode_error(Spec{}, SendMode::synchronous) ==
-        "by definition it has no send that -send_mode synchronous could replace");
+        "its definition has no send that -send_mode synchronous could replace");
   CHECK(buffered_messages(all, 64) == 3);
   all.send = Messages::two;
   CHECK(buffered_messages(all, 64) == 6);
@@ -657,17 +657,17 @@ TEST_CASE("memory that the machine lacks is told apart from the limit") {
 }
 
 TEST_CASE("counts beyond int need large-count calls") {
-  Planned planned = of_length(bcast, most_int + 1);
+  Planned planned = of_length(bcast, max_int + 1);
   planned.options.settings.max_memory = std::int64_t{1} << 50;
   CHECK_FALSE(planned.point().failure);
   planned.large_counts = false;
   REQUIRE(planned.point().failure);
   CHECK(planned.point().failure->cause == Cause::int_overflow);
-  CHECK(planned.point().failure->bytes == most_int + 1);
-  planned.options.lengths = {most_int};
+  CHECK(planned.point().failure->bytes == max_int + 1);
+  planned.options.lengths = {max_int};
   CHECK_FALSE(planned.point().failure);
   // What does not fit into memory either is out of memory first.
-  planned.options.lengths = {most_int + 1};
+  planned.options.lengths = {max_int + 1};
   planned.options.settings.max_memory = gibibyte;
   CHECK(planned.point().failure->cause == Cause::out_of_memory);
 }
@@ -682,7 +682,7 @@ TEST_CASE("displacements in bytes overflow before those in elements") {
     planned.large_counts = false;
     return planned.point().failure.has_value();
   };
-  constexpr std::int64_t four_ranks_in_bytes = (most_int / 4 + 1) / 8 * 8;
+  constexpr std::int64_t four_ranks_in_bytes = (max_int / 4 + 1) / 8 * 8;
   CHECK_FALSE(overflows(Displacements::bytes, four_ranks_in_bytes - 8));
   CHECK(overflows(Displacements::bytes, four_ranks_in_bytes));
   CHECK_FALSE(overflows(Displacements::elements, four_ranks_in_bytes));

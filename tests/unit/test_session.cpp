@@ -35,7 +35,7 @@ TEST_CASE("three benchmarks run in order, each on its process counts") {
   Options options = small_options(3);
   options.min_processes = 2;
   options.lengths = {0, 8};
-  const Outcome outcome = launch(catalog, options, 5, {});
+  const LaunchResult outcome = launch(catalog, options, 5, {});
   Lines expected;
   const auto table = [&](const std::string& name) {
     for (const char* what : {"open ", "row ", "row ", "close "}) expected.push_back(what + name);
@@ -54,7 +54,7 @@ TEST_CASE("three benchmarks run in order, each on its process counts") {
 
 TEST_CASE("a row has the extremes and the mean over the active ranks") {
   const Spec catalog[] = {bcast};
-  const Outcome outcome = launch(catalog, small_options(1), 5, later_ranks_are_slower());
+  const LaunchResult outcome = launch(catalog, small_options(1), 5, later_ranks_are_slower());
   const auto of_four = outcome.rows("Bcast", 4);
   REQUIRE(of_four.size() == 3);
   for (const Measurement& measurement : of_four) {
@@ -73,7 +73,7 @@ TEST_CASE("a row has the extremes and the mean over the active ranks") {
 
 TEST_CASE("of two active ranks among five a ping-pong is reported, by half its time") {
   const Spec catalog[] = {pingpong};
-  const Outcome outcome = launch(catalog, small_options(1), 5, later_ranks_are_slower());
+  const LaunchResult outcome = launch(catalog, small_options(1), 5, later_ranks_are_slower());
   const auto rows = outcome.rows("PingPong");
   REQUIRE(rows.size() == 3);
   CHECK(rows[1].rows[0][Figure::time_min] == tick / 2);
@@ -94,7 +94,7 @@ TEST_CASE("-multi 1: every group has its row, and the rank that is left over wai
   const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.multi = Multi::each_group;
-  const Outcome outcome = launch(catalog, options, 5, later_ranks_are_slower());
+  const LaunchResult outcome = launch(catalog, options, 5, later_ranks_are_slower());
   const Measurement point = outcome.rows("Sendrecv", 2).at(1);
   REQUIRE(point.rows.size() == 2);
   CHECK((point.rows[0].group == 0 && point.rows[1].group == 1));
@@ -151,7 +151,7 @@ TEST_CASE("-map: ranks report by their number in the world") {
 
 TEST_CASE("a synchronization has one row, of no length") {
   const Spec catalog[] = {barrier};
-  const Outcome outcome = launch(catalog, small_options(1), 3, {});
+  const LaunchResult outcome = launch(catalog, small_options(1), 3, {});
   CHECK(outcome.story() == Lines{"open Barrier 2", "row Barrier 2 0", "close Barrier 2", "open Barrier 3",
                                  "row Barrier 3 0", "close Barrier 3"});
 }
@@ -159,7 +159,7 @@ TEST_CASE("a synchronization has one row, of no length") {
 TEST_CASE("a row that takes too long is a time-out, and later lengths still run") {
   const Spec catalog[] = {bcast, pingpong};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 && at.rank == 1 ? 11.0 : tick; }};
-  const Outcome outcome = launch(catalog, small_options(2), 2, model);
+  const LaunchResult outcome = launch(catalog, small_options(2), 2, model);
   CHECK(outcome.story() == Lines{"open Bcast 2", "row Bcast 2 0", "failure Bcast 2 8", "row Bcast 2 64",
                                  "close Bcast 2", "open PingPong 2", "row PingPong 2 0",
                                  "failure PingPong 2 8", "row PingPong 2 64", "close PingPong 2"});
@@ -173,7 +173,7 @@ TEST_CASE("a row that takes too long is a time-out, and later lengths still run"
 TEST_CASE("repetitions are as many as fit into the time, by the slowest rank's estimate") {
   const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.rank == 2 ? 2.0 : tick; }};
-  const Outcome outcome = launch(catalog, small_options(1), 3, model);
+  const LaunchResult outcome = launch(catalog, small_options(1), 3, model);
   const auto rows = outcome.rows("Bcast", 3);
   REQUIRE(rows.size() == 3);
   CHECK(rows[0].repetitions == 5);
@@ -196,7 +196,7 @@ TEST_CASE("policy off: all repetitions, no estimate, whatever they take") {
   const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.settings.policy = IterationPolicy::off;
-  const Outcome outcome = launch(catalog, options, 2, {.seconds = [](const At&) { return 100.0; }});
+  const LaunchResult outcome = launch(catalog, options, 2, {.seconds = [](const At&) { return 100.0; }});
   CHECK(outcome.log(1, {"run"}) == Lines{"run 8", "run 8", "run 8"});
   CHECK(outcome.rows("Bcast").at(2).rows.at(0)[Figure::time_max] == 100.0);
 }
@@ -205,7 +205,7 @@ TEST_CASE("policy multiple_np: every rank is root equally often") {
   const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.settings.policy = GENERATE(IterationPolicy::multiple_np, IterationPolicy::automatic);
-  const Outcome outcome = launch(catalog, options, 3, {});
+  const LaunchResult outcome = launch(catalog, options, 3, {});
   CHECK(outcome.rows("Bcast", 2).at(0).repetitions == 8);
   CHECK(outcome.rows("Bcast", 3).at(0).repetitions == 6);
 }
@@ -216,7 +216,7 @@ TEST_CASE("warm-up: a short message once per table, then the length itself befor
   options.lengths = {64};
   options.warm_up = true;
   options.settings.repetitions = 30;
-  const Outcome outcome = launch(catalog, options, 2, {});
+  const LaunchResult outcome = launch(catalog, options, 2, {});
   CHECK(outcome.ranks[0].log == Lines{"wait for a row", "open 4", "run 10", "wait for a row", "open 64",
                                       "run 3", "prepare", "run 1", "prepare", "run 30", "conclude 30"});
 }
@@ -226,7 +226,7 @@ TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and o
   Options options = small_options(1);
   options.lengths = {8};
   options.settings.barriers = 4;
-  const Outcome outcome = launch(catalog, options, 3, {});
+  const LaunchResult outcome = launch(catalog, options, 3, {});
   for (const Lines& calls : outcome.calls) {
     CHECK(std::ranges::count(calls, "barrier") == 5);
     CHECK(calls == outcome.calls[0]);
@@ -238,7 +238,7 @@ TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and o
 TEST_CASE("progress is told at rank 0 after each row and each failure") {
   const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? 11.0 : tick; }};
-  const Outcome outcome = launch(catalog, small_options(1), 2, model);
+  const LaunchResult outcome = launch(catalog, small_options(1), 2, model);
   REQUIRE(outcome.progress.size() == 3);
   CHECK((outcome.progress[0].measured == 1 && outcome.progress[0].failed == 0));
   CHECK((outcome.progress[1].measured == 1 && outcome.progress[1].failed == 1));
@@ -251,7 +251,7 @@ TEST_CASE("-msg_pause waits a tenth of what the row took, at least a tenth of a 
   options.message_pause = true;
   options.lengths = {8, 64};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? tick : 0.5; }};
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   for (int rank = 0; rank < 2; ++rank) {
     CHECK(outcome.log(rank, {"pause"}) == Lines{"pause 0.100000", "pause 0.400000"});
   }
@@ -262,7 +262,7 @@ TEST_CASE("defects are added over the ranks, and into the ending") {
   Options options = small_options(1);
   options.check = true;
   const Model model{.wrong_bytes = [](const At& at) { return at.bytes == 8 ? at.rank + 1 : 0; }};
-  const Outcome outcome = launch(catalog, options, 4, model);
+  const LaunchResult outcome = launch(catalog, options, 4, model);
   CHECK(outcome.rows("Bcast", 4).at(0).rows.at(0).defects == 0);
   CHECK(outcome.rows("Bcast", 4).at(1).rows.at(0).defects == 10);
   CHECK(outcome.rows("Bcast", 2).at(1).rows.at(0).defects == 3);
@@ -328,7 +328,7 @@ TEST_CASE("series of groups that are too long to be gathered at once are gathere
   }};
   const auto whole = launch(catalog, options, 5, model).rows("Sendrecv", 2);
   // Two groups: their series of seven times have 112 bytes; parts are three, three and one.
-  model.most_gathered_bytes = 2 * 3 * sizeof(double) + 8;
+  model.max_gathered_bytes = 2 * 3 * sizeof(double) + 8;
   const auto in_parts = launch(catalog, options, 5, model).rows("Sendrecv", 2);
   REQUIRE((whole.at(0).rows.size() == 2 && in_parts.at(0).rows.size() == 2));
   for (const std::size_t i : {0, 1}) {
@@ -382,7 +382,8 @@ TEST_CASE("ranks that disagree are told by name, and none waits forever") {
   Verdict verdict;
   SECTION("one that does not come in time") {
     Meeting meeting("world", 3, verdict, std::chrono::milliseconds(20));
-    std::jthread other([&] { CHECK_THROWS_AS(ThreadProcessGroup(meeting, 1).largest(1), Disagreement); });
+    std::jthread other(
+        [&] { CHECK_THROWS_AS(ThreadProcessGroup(meeting, 1).allreduce_max(1), Disagreement); });
     other.join();
     CHECK(verdict.words() == "world: largest: these ranks did not come: 0 2");
   }

@@ -39,7 +39,7 @@ Options three_processes(std::size_t benchmarks) {
 }
 
 // The failure of one point among three, of which the others have their rows.
-Failure only_failure(const Outcome& outcome) {
+Failure only_failure(const LaunchResult& outcome) {
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.ending().failed == 1);
   CHECK(outcome.ending().measured == 2);
@@ -56,7 +56,7 @@ TEST_CASE("one rank without memory: a row on all ranks, and the session goes on"
   const auto has = [](const Table&, const Point& point, int rank) { return point.bytes != 8 || rank != 2; };
   SECTION("known from the table's buffers") { model.has_memory = has; }
   SECTION("found when the point is opened, as for a window") { model.opens = has; }
-  const Outcome outcome = launch(catalog, three_processes(1), 3, model);
+  const LaunchResult outcome = launch(catalog, three_processes(1), 3, model);
   const Failure failure = only_failure(outcome);
   CHECK(failure.cause == Cause::out_of_memory);
   CHECK(failure.needed_bytes == 16);
@@ -93,7 +93,7 @@ TEST_CASE("a point beyond -mem opens nothing") {
   Options options = three_processes(1);
   options.lengths = {0, 64, 8};
   options.settings.max_memory = 20;
-  const Outcome outcome = launch(catalog, options, 3, {});
+  const LaunchResult outcome = launch(catalog, options, 3, {});
   CHECK(outcome.failures().at(0).cause == Cause::out_of_memory);
   CHECK(outcome.failures().at(0).needed_bytes == 128);
   CHECK(outcome.log(1, {"open"}) == Lines{"open 0", "open 8"});
@@ -105,7 +105,7 @@ TEST_CASE("no memory for the warm-up message costs no row") {
   options.warm_up = true;
   Model model;
   model.has_memory = [](const Table&, const Point& point, int) { return point.bytes != 4; };
-  const Outcome outcome = launch(catalog, options, 3, model);
+  const LaunchResult outcome = launch(catalog, options, 3, model);
   CHECK(outcome.ending().measured == 3);
   CHECK(outcome.ending().failed == 0);
 }
@@ -116,7 +116,7 @@ TEST_CASE("a table of which no point can run is not warmed up") {
   options.warm_up = true;
   options.lengths = {64, 128};
   options.settings.max_memory = 20;
-  const Outcome outcome = launch(catalog, options, 3, {});
+  const LaunchResult outcome = launch(catalog, options, 3, {});
   CHECK(outcome.ending().failed == 2);
   CHECK(outcome.log(1, {"open"}).empty());
 }
@@ -127,7 +127,7 @@ TEST_CASE("a warm-up that cannot be opened is a failure of its table, not silenc
   options.warm_up = true;
   Model model;
   model.opens = [](const Table&, const Point& point, int rank) { return point.bytes != 4 || rank != 1; };
-  const Outcome outcome = launch(catalog, options, 3, model);
+  const LaunchResult outcome = launch(catalog, options, 3, model);
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.failures()[0].cause == Cause::unavailable);
   CHECK(outcome.failures()[0].detail.ends_with("; warm-up failed"));
@@ -138,13 +138,13 @@ TEST_CASE("a warm-up that cannot be opened is a failure of its table, not silenc
 TEST_CASE("a table that cannot run is one failure") {
   const Spec catalog[] = {absent, pingpong, bcast};
   SECTION("because of the MPI") {
-    const Outcome outcome = launch(catalog, three_processes(3), 3, {});
+    const LaunchResult outcome = launch(catalog, three_processes(3), 3, {});
     CHECK(outcome.failures().at(0).cause == Cause::unavailable);
     CHECK(outcome.failures().at(0).detail == absent.unavailable);
     CHECK(outcome.ending().measured == 6);
   }
   SECTION("because of the number of ranks") {
-    const Outcome outcome = launch(catalog, small_options(3), 1, {});
+    const LaunchResult outcome = launch(catalog, small_options(3), 1, {});
     REQUIRE(outcome.failures().size() == 2);
     CHECK(outcome.failures()[1].cause == Cause::invalid_processes);
     CHECK(outcome.rows("Bcast", 1).size() == 3);
@@ -154,7 +154,7 @@ TEST_CASE("a table that cannot run is one failure") {
       if (table.spec.name != "PingPong") return std::nullopt;
       return Failure{.cause = Cause::io_error, .detail = "no such folder"};
     }};
-    const Outcome outcome = launch(catalog, three_processes(3), 3, model);
+    const LaunchResult outcome = launch(catalog, three_processes(3), 3, model);
     const Lines story = outcome.story();
     CHECK(std::ranges::count(story, "failure PingPong 2 0") == 1);
     CHECK(std::ranges::count(story, "open PingPong 2") == 0);
@@ -199,7 +199,7 @@ TEST_CASE("an error while a nonblocking write overlaps is a row, too") {
 
 TEST_CASE("files are filled for reads alone") {
   const Spec catalog[] = {writing, reading};
-  const Outcome outcome = launch(catalog, three_processes(2), 3, {});
+  const LaunchResult outcome = launch(catalog, three_processes(2), 3, {});
   CHECK(std::ranges::count(outcome.calls[2], "fill files") == 3);
   CHECK(outcome.ending().measured == 6);
 }
@@ -209,7 +209,7 @@ TEST_CASE("a file that does not fit where one rank writes it is not begun") {
   const Model model{.free_bytes = [](const Rank& rank) { return rank.rank == 1 ? 31 : 1 << 20; }};
   Options options = three_processes(1);
   options.lengths = {0, 8, 4};
-  const Outcome outcome = launch(catalog, options, 3, model);
+  const LaunchResult outcome = launch(catalog, options, 3, model);
   const Failure failure = only_failure(outcome);
   CHECK(failure.cause == Cause::no_space);
   CHECK(failure.needed_bytes == 4 * 8);  // MSGS_NONAGGR repetitions
@@ -224,7 +224,7 @@ TEST_CASE("files beyond every number fit nowhere") {
   options.settings.max_memory = std::int64_t{1} << 62;
   options.lengths = {std::int64_t{1} << 61};
   const Model model{.free_bytes = [](const Rank&) { return std::numeric_limits<std::int64_t>::max(); }};
-  const Outcome outcome = launch(catalog, options, 3, model);
+  const LaunchResult outcome = launch(catalog, options, 3, model);
   REQUIRE(outcome.failures().size() == 1);
   const Failure failure = outcome.failures()[0];
   CHECK(failure.cause == Cause::no_space);
@@ -239,7 +239,7 @@ TEST_CASE("files of all groups must fit") {
   options.multi = Multi::summary;
   options.lengths = {8};
   const Model model{.free_bytes = [](const Rank&) { return 63; }};
-  const Outcome outcome = launch(catalog, options, 4, model);
+  const LaunchResult outcome = launch(catalog, options, 4, model);
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.failures()[0].needed_bytes == 2 * 4 * 8);
   CHECK(outcome.rows("P_Write_Expl", 4).size() == 1);
@@ -263,7 +263,7 @@ TEST_CASE("room is looked at once more before nonblocking writes") {
   options.lengths = {8};
   CHECK(launch(catalog, options, 3, loaded).ending().measured == 1);
   options.lengths = {8, 16};  // the third conclusion is that of the second length
-  const Outcome outcome = launch(catalog, options, 3, loaded);
+  const LaunchResult outcome = launch(catalog, options, 3, loaded);
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.failures()[0].cause == Cause::no_space);
   CHECK(outcome.failures()[0].bytes == 16);
@@ -279,7 +279,7 @@ TEST_CASE("hints in force are told with the row") {
 TEST_CASE("a request to stop on one rank ends all of them between two points") {
   const Spec catalog[] = {bcast, pingpong};
   const Model model{.stop = [](const Rank& rank) { return rank.rank == 3 && rank.batches == 2; }};
-  const Outcome outcome = launch(catalog, small_options(2), 4, model);
+  const LaunchResult outcome = launch(catalog, small_options(2), 4, model);
   CHECK(outcome.story() == Lines{"open Bcast 2", "row Bcast 2 0", "row Bcast 2 8", "close Bcast 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().reason == "as rank sees it: 0");
@@ -290,7 +290,7 @@ TEST_CASE("a request to stop on one rank ends all of them between two points") {
 
 TEST_CASE("a request before the first table opens none") {
   const Spec catalog[] = {bcast};
-  const Outcome outcome =
+  const LaunchResult outcome =
       launch(catalog, small_options(1), 2, {.stop = [](const Rank& rank) { return rank.rank == 1; }});
   CHECK(outcome.told.empty());
   CHECK(outcome.calls[0] == Lines{"largest"});
@@ -300,7 +300,7 @@ TEST_CASE("a request before the first table opens none") {
 TEST_CASE("a request behind the last point interrupts nothing") {
   const Spec catalog[] = {barrier};
   const Model model{.stop = [](const Rank& rank) { return rank.batches == 1; }};
-  const Outcome outcome = launch(catalog, small_options(1), 2, model);
+  const LaunchResult outcome = launch(catalog, small_options(1), 2, model);
   CHECK(outcome.ending().state == Ending::State::complete);
   CHECK(outcome.ending().measured == 1);
 }
@@ -309,7 +309,7 @@ TEST_CASE("a failure and a stop request at once: the failure has its row") {
   const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? 11.0 : 0x1p-10; },
                     .stop = [](const Rank& rank) { return rank.batches == 2; }};
-  const Outcome outcome = launch(catalog, three_processes(1), 3, model);
+  const LaunchResult outcome = launch(catalog, three_processes(1), 3, model);
   CHECK(outcome.story() == Lines{"open Bcast 3", "row Bcast 3 0", "failure Bcast 3 8", "close Bcast 3"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().failed == 1);

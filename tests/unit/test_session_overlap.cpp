@@ -63,7 +63,7 @@ Options alternating(int parts) {
 
 TEST_CASE("a matched load lasts as long as the slowest of its group took alone") {
   const Spec catalog[] = {ibcast};
-  const Outcome outcome = launch(catalog, one_length(), 3, hides_a_tick());
+  const LaunchResult outcome = launch(catalog, one_length(), 3, hides_a_tick());
   const Row row = outcome.rows("Ibcast", 3).at(0).rows.at(0);
   CHECK(row[Figure::time_max] == 3 * tick);
   CHECK(row[Figure::time_pure] == 3 * tick);
@@ -90,7 +90,7 @@ TEST_CASE("groups have loads of their own") {
 
 TEST_CASE("an overlapping synchronization has one row") {
   const Spec catalog[] = {ibarrier};
-  const Outcome outcome = launch(catalog, one_length(), 2, hides_a_tick());
+  const LaunchResult outcome = launch(catalog, one_length(), 2, hides_a_tick());
   REQUIRE(outcome.rows("Ibarrier").size() == 1);
   CHECK(outcome.rows("Ibarrier")[0].rows.at(0)[Figure::time_overlapped] == 3 * tick);
 }
@@ -123,7 +123,7 @@ TEST_CASE("the load is calibrated on first use, once, on every rank") {
   Options options = small_options(1);
   Model model = hides_a_tick();
   model.calibrated = false;
-  const Outcome outcome = launch(catalog, options, 3, model);
+  const LaunchResult outcome = launch(catalog, options, 3, model);
   for (int rank = 0; rank < 3; ++rank) CHECK(outcome.log(rank, {"calibrate"}).size() == 1);
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("drift is told in its worst direction, and what has changed is calibra
   Model model = hides_a_tick();
   const double down = GENERATE(-0.05, -0.5);
   model.drift = [&](int rank, int) { return rank == 1 ? 0.25 : rank == 2 ? down : 0.0; };
-  const Outcome outcome = launch(catalog, options, 3, model);
+  const LaunchResult outcome = launch(catalog, options, 3, model);
   CHECK(outcome.rows("Ibcast").at(0).rows.at(0)[Figure::load_drift] == (down < -0.25 ? down : 0.25));
   CHECK(outcome.log(0, {"calibrate"}).empty());
   CHECK(outcome.log(1, {"calibrate"}).size() == 1);
@@ -166,7 +166,7 @@ TEST_CASE("a passive target computes for as long as all repetitions took, and th
   model.seconds = [](const At& at) {
     return (at.run < 2 ? 2 : 3) * tick;
   };  // a trial, pure, while it computes
-  const Outcome outcome = launch(catalog, one_length(), 3, model);
+  const LaunchResult outcome = launch(catalog, one_length(), 3, model);
   const Row row = outcome.rows("Truly_passive_put").at(0).rows.at(0);
   CHECK(row[Figure::time_max] == 2 * tick);
   CHECK(row[Figure::time_overlapped] == 3 * tick);
@@ -185,14 +185,14 @@ TEST_CASE("targets of all groups compute for as long as the slowest group took")
   Model model;
   model.takes_part = [](const Table&, int rank) { return rank % 2 == 0; };
   model.seconds = [](const At& at) { return (at.rank + 1) * tick; };
-  const Outcome outcome = launch(catalog, options, 4, model);
+  const LaunchResult outcome = launch(catalog, options, 4, model);
   CHECK(outcome.log(1, {"compute"}) == Lines{"compute 24"});
   CHECK(outcome.log(3, {"compute"}) == Lines{"compute 24"});
 }
 
 TEST_CASE("interleaved: a turn before the table, before the row, and before each further segment") {
   const Spec catalog[] = {allreduce};
-  const Outcome outcome = launch(catalog, alternating(3), 2, {});
+  const LaunchResult outcome = launch(catalog, alternating(3), 2, {});
   for (int rank = 0; rank < 2; ++rank) {
     CHECK(outcome.ranks[static_cast<std::size_t>(rank)].log ==
           Lines{"wait for a row", "wait for a row", "open 64", "prepare", "run 1", "prepare", "run 8",
@@ -207,7 +207,7 @@ TEST_CASE("interleaved: each further segment is warmed up by a repetition that d
   Options options = alternating(2);
   options.warm_up = true;
   const Model model{.seconds = [](const At& at) { return at.repetition == 0 && at.run == 4 ? 1.0 : tick; }};
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   const Lines log = outcome.ranks[0].log;
   CHECK(Lines(log.end() - 6, log.end()) ==
         Lines{"run 12", "wait for a segment", "run 1", "prepare", "run 12", "conclude 24"});
@@ -227,7 +227,7 @@ TEST_CASE("interleaved: a row is the mean of its segments without the slowest an
 
 TEST_CASE("interleaved: segments are those of both passes of an overlapping row") {
   const Spec catalog[] = {ibcast};
-  const Outcome outcome = launch(catalog, alternating(3), 2, hides_a_tick());
+  const LaunchResult outcome = launch(catalog, alternating(3), 2, hides_a_tick());
   CHECK(outcome.log(1, {"run", "wait for a segment", "conclude"}) ==
         Lines{"run 1", "run 8", "wait for a segment", "run 8", "wait for a segment", "run 8", "conclude 24",
               "run with load 8", "wait for a segment", "run with load 8", "wait for a segment",
@@ -255,7 +255,7 @@ TEST_CASE("interleaved: files stay in one piece") {
   Options options = alternating(3);
   options.settings.non_aggregate_repetitions = 24;
   options.min_processes = 1;
-  const Outcome outcome = launch(catalog, options, 1, hides_a_tick());
+  const LaunchResult outcome = launch(catalog, options, 1, hides_a_tick());
   CHECK(outcome.log(0, {"wait for a segment"}).empty());
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("a row during which the launch was to end may have been measured besid
     return rank.rank == 1 && rank.batches == 2 && std::ranges::count(rank.log, last) == 4;
   };
   const Spec catalog[] = {ibcast};
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   CHECK(outcome.story() == Lines{"open Ibcast 2", "row Ibcast 2 8", "close Ibcast 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().measured == 1);
@@ -282,7 +282,7 @@ TEST_CASE("alone, a row during which the launch was to end counts") {
   options.lengths = {8, 64};
   Model model = hides_a_tick();
   model.stop = [](const Rank& rank) { return !rank.log.empty() && rank.log.back() == "conclude 8"; };
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   CHECK(outcome.rows("Ibcast").size() == 1);
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
@@ -294,7 +294,7 @@ TEST_CASE("a row during which the launch was to end is dropped, too, while the t
   model.takes_part = [](const Table&, int rank) { return rank == 0; };
   model.stop = [](const Rank& rank) { return rank.rank == 0 && std::ranges::count(rank.log, "run 24") == 2; };
   const Spec catalog[] = {passive};
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   CHECK(outcome.story() ==
         Lines{"open Truly_passive_put 2", "row Truly_passive_put 2 8", "close Truly_passive_put 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
@@ -305,7 +305,7 @@ TEST_CASE("who is to end does not pause behind a row that was dropped") {
   Options options = alternating(2);
   options.message_pause = true;
   const Model model{.stop = [](const Rank& rank) { return std::ranges::count(rank.log, "run 12") == 2; }};
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   CHECK(outcome.rows("Bcast").empty());
   CHECK(outcome.log(0, {"pause"}).empty());
 }

@@ -32,7 +32,7 @@ Passes exactly(int passes) {
   return all;
 }
 
-std::vector<PassSample> samples_of(const Outcome& outcome) {
+std::vector<PassSample> samples_of(const LaunchResult& outcome) {
   std::vector<PassSample> samples;
   for (const Told& told : outcome.told) {
     if (told.what == Told::What::sample) samples.push_back(told.sample);
@@ -40,7 +40,7 @@ std::vector<PassSample> samples_of(const Outcome& outcome) {
   return samples;
 }
 
-Lines without_samples(const Outcome& outcome) {
+Lines without_samples(const LaunchResult& outcome) {
   Lines lines = outcome.story();
   std::erase_if(lines, [](const std::string& line) { return line.starts_with("sample"); });
   return lines;
@@ -50,7 +50,7 @@ Lines without_samples(const Outcome& outcome) {
 
 TEST_CASE("in passes the whole selection is walked again and again, and tables come at the end") {
   const Spec catalog[] = {sendrecv, bcast};
-  const Outcome outcome = launch(catalog, in_passes(2, exactly(3)), 2, {});
+  const LaunchResult outcome = launch(catalog, in_passes(2, exactly(3)), 2, {});
   const std::vector<PassSample> samples = samples_of(outcome);
   REQUIRE(samples.size() == 18);
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -72,7 +72,7 @@ TEST_CASE("variants alternate at each point, and their variables are in force fo
   options.check = true;
   options.warm_up = true;
   options.variants = {{.label = "default", .variables = {}}, {.label = "ring", .variables = {{"a", "1"}}}};
-  const Outcome outcome = launch(catalog, options, 2, {});
+  const LaunchResult outcome = launch(catalog, options, 2, {});
   Lines order;
   for (const Told& told : outcome.told) {
     if (told.what != Told::What::sample) continue;
@@ -133,7 +133,7 @@ TEST_CASE("whatever ends a launch in passes, it has counted the rows that are wr
   model.wrong_bytes = [](const At&) { return std::int64_t{1}; };
   Options options = in_passes(2, exactly(3));
   options.check = true;
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   const Lines lines = without_samples(outcome);
   const auto written = [&](const char* what) {
     return std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with(what); });
@@ -160,7 +160,7 @@ TEST_CASE("the row is the median over its samples") {
   };
   Options options = in_passes(1, exactly(5));
   options.lengths = {64};
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   std::vector<double> times;
   for (const PassSample& sample : samples_of(outcome)) {
     times.push_back(sample.measurement.rows.front()[Figure::time_max]);
@@ -175,7 +175,7 @@ TEST_CASE("a launch in passes ends when every row is known well enough") {
   const Spec catalog[] = {sendrecv};
   Passes passes = exactly(1000);
   passes.precision = 0.01;
-  const Outcome outcome = launch(catalog, in_passes(1, passes), 2, {});
+  const LaunchResult outcome = launch(catalog, in_passes(1, passes), 2, {});
   CHECK(outcome.ending().passes == 24);  // the second judgment
   for (const Measurement& measurement : outcome.rows("Sendrecv")) {
     const SampleStatistics& figure = *measurement.rows.front().passes;
@@ -201,7 +201,7 @@ TEST_CASE("a launch that ends before its last pass has every row within the prec
       return 0x1p-20 * (1 + slow) * (1 + 0.02 * std::abs(draw.normal()));
     };
     model.seconds = [&](const At&) { return tick * (1 + slow) * (1 + 0.3 * std::abs(draw.normal())); };
-    const Outcome outcome = launch(catalog, options, 1, model);
+    const LaunchResult outcome = launch(catalog, options, 1, model);
     if (outcome.ending().passes == 2000) continue;
     ++early;
     for (const Measurement& measurement : outcome.rows("Sendrecv")) {
@@ -224,7 +224,7 @@ TEST_CASE("rows that are done are left out of further passes") {
     if (at.rank == 0) ++noisy;
     return at.rank == 0 && noisy % 3 == 0 ? 2 * tick : tick * (1 + 0.1 * (noisy % 5));
   };
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   const std::vector<Measurement> rows = outcome.rows("Sendrecv");
   CHECK(rows[0].rows.front().passes->samples < rows[2].rows.front().passes->samples);
   CHECK(rows[2].rows.front().passes->samples == 40);
@@ -238,7 +238,7 @@ TEST_CASE("the budget bounds the launch, and a row without a sample says so") {
   Model model;
   Options options = in_passes(1, passes);
   options.settings.repetitions = 1;
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   CHECK(outcome.ending().state == Ending::State::complete);
   REQUIRE(outcome.failures().size() == 2);
   CHECK(outcome.failures().front().cause == Failure::Cause::over_budget);
@@ -292,7 +292,7 @@ TEST_CASE("an interrupted launch in passes reports the rows that it has") {
   const Spec catalog[] = {sendrecv};
   Model model;
   model.stop = [](const Rank& rank) { return rank.rank == 1 && rank.batches >= 5; };
-  const Outcome outcome = launch(catalog, in_passes(1, exactly(100)), 2, model);
+  const LaunchResult outcome = launch(catalog, in_passes(1, exactly(100)), 2, model);
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().reason == "as rank sees it: 0");
   CHECK(outcome.rows("Sendrecv").size() == 3);
@@ -305,7 +305,7 @@ TEST_CASE("an interrupted first pass has no rows of points it did not reach") {
   const Spec catalog[] = {sendrecv, bcast};
   Model model;
   model.stop = [](const Rank& rank) { return rank.batches >= 1; };
-  const Outcome outcome = launch(catalog, in_passes(2, exactly(100)), 2, model);
+  const LaunchResult outcome = launch(catalog, in_passes(2, exactly(100)), 2, model);
   CHECK(without_samples(outcome) == Lines{"open Sendrecv 2", "row Sendrecv 2 0", "close Sendrecv 2"});
 }
 
@@ -313,7 +313,7 @@ TEST_CASE("a point that fails in a later pass becomes a failure row") {
   const Spec catalog[] = {sendrecv};
   Model model;
   model.opens = [](const Table&, const Point& point, int) { return point.bytes != 8; };
-  const Outcome outcome = launch(catalog, in_passes(1, exactly(3)), 2, model);
+  const LaunchResult outcome = launch(catalog, in_passes(1, exactly(3)), 2, model);
   CHECK(without_samples(outcome) == Lines{"open Sendrecv 2", "row Sendrecv 2 0", "failure Sendrecv 2 8",
                                           "row Sendrecv 2 64", "close Sendrecv 2"});
   CHECK(outcome.ending().failed == 1);
@@ -328,7 +328,7 @@ TEST_CASE("a table that cannot run fails once, not in every pass") {
     if (table.spec.name == "Bcast") failure.emplace().cause = Failure::Cause::unavailable;
     return failure;
   };
-  const Outcome outcome = launch(catalog, in_passes(2, exactly(3)), 2, model);
+  const LaunchResult outcome = launch(catalog, in_passes(2, exactly(3)), 2, model);
   CHECK(outcome.failures().size() == 1);
   CHECK(outcome.rows("Sendrecv").size() == 3);
 }
@@ -337,7 +337,7 @@ TEST_CASE("every sample stands between two probes") {
   const Spec catalog[] = {sendrecv};
   Model model;
   model.probe = [](const Rank& rank) { return rank.rank == 0 ? 1e-7 : 2e-7; };
-  const Outcome outcome = launch(catalog, in_passes(1, exactly(2)), 3, model);
+  const LaunchResult outcome = launch(catalog, in_passes(1, exactly(2)), 3, model);
   for (const PassSample& sample : samples_of(outcome)) {
     REQUIRE(sample.probes.size() == 1);
     CHECK(sample.probes[0].before == 2e-7);
@@ -369,7 +369,7 @@ TEST_CASE("where exchanges are slow there are no probes, and no states") {
   const Spec catalog[] = {sendrecv};
   Model model;
   model.probe = [](const Rank&) { return 0.01; };
-  const Outcome outcome = launch(catalog, in_passes(1, exactly(3)), 2, model);
+  const LaunchResult outcome = launch(catalog, in_passes(1, exactly(3)), 2, model);
   CHECK(std::isnan(samples_of(outcome).front().probes[0].before));
   CHECK(outcome.rows("Sendrecv")[0].rows.front().passes->states.empty());
 }
@@ -380,7 +380,7 @@ TEST_CASE("results are checked in the first pass alone") {
   options.check = true;
   Model model;
   model.wrong_bytes = [](const At&) { return 5; };
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   CHECK(outcome.log(0, {"check"}).size() == 3);
   CHECK(outcome.rows("Sendrecv").front().rows.front().defects == 10);
   CHECK(outcome.ending().defects == 30);
@@ -393,7 +393,7 @@ TEST_CASE("groups have samples of their own") {
   options.min_processes = 2;
   Model model;
   model.seconds = [](const At& at) { return (at.rank < 2 ? 1 : 3) * tick; };
-  const Outcome outcome = launch(catalog, options, 5, model);
+  const LaunchResult outcome = launch(catalog, options, 5, model);
   const std::vector<Measurement> pairs = outcome.rows("Sendrecv", 2);
   REQUIRE(pairs.size() == 3);
   REQUIRE(pairs[0].rows.size() == 2);
@@ -409,7 +409,7 @@ TEST_CASE("overlap is measured in every pass") {
   model.with_load = [](const At&, const LoadUse& load) { return static_cast<double>(load.units) * tick; };
   model.computing = [](const At&, const LoadUse& load) { return static_cast<double>(load.units) * tick; };
   model.drift = [](int, int) { return 0.0; };
-  const Outcome outcome = launch(catalog, in_passes(1, exactly(3)), 2, model);
+  const LaunchResult outcome = launch(catalog, in_passes(1, exactly(3)), 2, model);
   const Row row = outcome.rows("Ibcast")[1].rows.front();
   CHECK(row[Figure::time_overlapped] == tick);
   CHECK(row[Figure::overlap_percent] == 100);
@@ -423,7 +423,7 @@ TEST_CASE("in passes a launch waits for its turn before every long sample") {
   passes.budget = 3 * 150 * 20e-3;  // three rows, samples of 20 ms
   Options options = in_passes(1, passes);
   options.interleaving = Interleaving{.segments = 10, .host = {}, .port = {}, .token = {}};
-  const Outcome outcome = launch(catalog, options, 2, {});
+  const LaunchResult outcome = launch(catalog, options, 2, {});
   CHECK(outcome.log(0, {"wait for a row"}).size() == 7);  // a table and twice three rows
   CHECK(outcome.log(0, {"wait for a segment"}).empty());
 }
@@ -432,7 +432,7 @@ TEST_CASE("a turn has as many short samples as fit into 20 ms") {
   const Spec catalog[] = {sendrecv};
   Options options = in_passes(1, exactly(30));  // samples of 2 ms
   options.interleaving = Interleaving{.segments = 10, .host = {}, .port = {}, .token = {}};
-  const Outcome outcome = launch(catalog, options, 2, {});
+  const LaunchResult outcome = launch(catalog, options, 2, {});
   CHECK(outcome.log(0, {"wait for a row"}).size() == 10);  // of a table and ninety rows
   CHECK(outcome.log(1, {"wait for a row"}).size() == 10);
 }
@@ -443,7 +443,7 @@ TEST_CASE("a launch in which every point has failed ends with its first pass") {
   model.opens = [](const Table&, const Point&, int) { return false; };
   Passes passes;
   passes.budget = 1000;
-  const Outcome outcome = launch(catalog, in_passes(1, passes), 2, model);
+  const LaunchResult outcome = launch(catalog, in_passes(1, passes), 2, model);
   CHECK(outcome.ending().passes == 1);
   CHECK(outcome.ending().failed == 3);
 }
@@ -452,7 +452,7 @@ TEST_CASE("a table whose memory another one lost has failure rows") {
   const Spec catalog[] = {sendrecv, bcast};
   Model model;
   model.loses_memory = [](const Table& table) { return table.spec.name == "Sendrecv"; };
-  const Outcome outcome = launch(catalog, in_passes(2, exactly(3)), 2, model);
+  const LaunchResult outcome = launch(catalog, in_passes(2, exactly(3)), 2, model);
   CHECK(outcome.failures().size() == 3);
   CHECK(outcome.failures().front().cause == Failure::Cause::out_of_memory);
   CHECK(outcome.rows("Bcast").size() == 3);

@@ -42,7 +42,7 @@ Options listed(std::vector<EndpointPairs> rounds, std::vector<int> ranks) {
   return options;
 }
 
-std::vector<PairSample> pairs_of(const Outcome& outcome) {
+std::vector<PairSample> pairs_of(const LaunchResult& outcome) {
   std::vector<PairSample> all;
   for (const Told& one : outcome.told) all.insert(all.end(), one.pairs.begin(), one.pairs.end());
   return all;
@@ -53,12 +53,12 @@ std::string name_of(const PairPlace& place) {
 }
 
 // How often each pair was measured, or has failed.
-std::map<std::string, int> measured(const Outcome& outcome) {
+std::map<std::string, int> measured(const LaunchResult& outcome) {
   std::map<std::string, int> counts;
   for (const PairSample& one : pairs_of(outcome)) ++counts[name_of(one.place)];
   return counts;
 }
-std::map<std::string, int> failed(const Outcome& outcome) {
+std::map<std::string, int> failed(const LaunchResult& outcome) {
   std::map<std::string, int> counts;
   for (const Failure& one : outcome.failures()) {
     CHECK(one.cause == Failure::Cause::no_answer);
@@ -76,7 +76,7 @@ TEST_CASE("a sweep has every pair in each pass, directions in turn, and the tabl
   Options options = options_of({0, 1, 2, 3}, 2);
   options.lengths = {8, 64};
   options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
-  const Outcome outcome = launch(catalog, options, 4, {});
+  const LaunchResult outcome = launch(catalog, options, 4, {});
   const Counts each = measured(outcome);
   CHECK(each.size() == 6 * 2);
   for (const auto& [pair, times] : each) CHECK(times == 2 * 2);
@@ -109,7 +109,7 @@ TEST_CASE("the time of a pair is that of its slower side, and each side has its 
   const Spec catalog[] = {latency};
   Model model;
   model.seconds = [](const At& at) { return at.rank == 1 ? 0x1p-8 : at.rank == 3 ? 0x1p-6 : 0x1p-10; };
-  const Outcome outcome = launch(catalog, options_of({0, 1, 3}), 4, model);
+  const LaunchResult outcome = launch(catalog, options_of({0, 1, 3}), 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
   for (const PairSample& one : pairs_of(outcome)) {
     const double sides[] = {0x1p-11, 0x1p-9, 0x1p-7};
@@ -139,7 +139,7 @@ TEST_CASE("serial: one pair after the other") {
   const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.fabric->serial = true;
-  const Outcome outcome = launch(catalog, options, 4, {});
+  const LaunchResult outcome = launch(catalog, options, 4, {});
   CHECK(measured(outcome).size() == 6);
   for (const Told& one : outcome.told) CHECK(one.pairs.size() <= 1);
 }
@@ -148,7 +148,7 @@ TEST_CASE("the budget ends a sweep between two rounds, in order") {
   const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.passes = Passes{.most = {}, .precision = {}, .budget = 0.0625};
-  const Outcome outcome = launch(catalog, options, 4, {});
+  const LaunchResult outcome = launch(catalog, options, 4, {});
   CHECK(outcome.ending().state == Ending::State::complete);
   CHECK(outcome.ending().failed == 0);
   CHECK(outcome.ending().measured == static_cast<int>(pairs_of(outcome).size()));
@@ -161,7 +161,7 @@ TEST_CASE("a signal ends a sweep between two rounds") {
   const Spec catalog[] = {latency};
   Model model;
   model.stop = [](const Rank& rank) { return rank.rank == 2 && rank.batches >= 2; };
-  const Outcome outcome = launch(catalog, options_of({0, 1, 2, 3}), 4, model);
+  const LaunchResult outcome = launch(catalog, options_of({0, 1, 2, 3}), 4, model);
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(pairs_of(outcome).size() == 4);
 }
@@ -173,7 +173,7 @@ TEST_CASE("wrong bytes are counted in the first pass, by pair") {
   options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
   Model model;
   model.wrong_bytes = [](const At& at) { return std::int64_t{at.rank == 3 ? 5 : 0}; };
-  const Outcome outcome = launch(catalog, options, 4, model);
+  const LaunchResult outcome = launch(catalog, options, 4, model);
   for (const PairSample& one : pairs_of(outcome)) {
     CHECK(one.defects.has_value() == (one.place.pass == 1));
     CHECK(one.defects.value_or(0) == (one.place.pass == 1 && one.place.pair.b == 3 ? 5 : 0));
@@ -190,7 +190,7 @@ TEST_CASE("what cannot be measured at all has one row in its table") {
     model.has_memory = [](const Table&, const Point& point, int rank) {
       return point.bytes == 8 || rank != 1;
     };
-    const Outcome outcome = launch(catalog, options, 3, model);
+    const LaunchResult outcome = launch(catalog, options, 3, model);
     CHECK(outcome.failures().size() == 2);
     CHECK(outcome.ending().failed == 2);
     CHECK(outcome.ending().measured == 6);
@@ -204,7 +204,7 @@ TEST_CASE("what cannot be measured at all has one row in its table") {
       if (table.spec.name != "Pair_Latency") return std::nullopt;
       return Failure{.cause = Failure::Cause::unavailable, .detail = "no"};
     };
-    const Outcome outcome = launch(catalog, options, 3, model);
+    const LaunchResult outcome = launch(catalog, options, 3, model);
     CHECK(outcome.failures().size() == 1);
     CHECK(outcome.ending().measured == 6);
   }
@@ -214,7 +214,7 @@ TEST_CASE("a point that fails in a round is a failure of each of its pairs") {
   const Spec catalog[] = {latency};
   Model model;
   model.opens = [](const Table&, const Point&, int rank) { return rank != 2; };
-  const Outcome outcome = launch(catalog, options_of({0, 1, 2, 3}), 4, model);
+  const LaunchResult outcome = launch(catalog, options_of({0, 1, 2, 3}), 4, model);
   CHECK(outcome.ending().measured == 0);
   CHECK(outcome.ending().failed == 6);
   std::set<std::string> pairs;
@@ -232,7 +232,7 @@ TEST_CASE("pairs of a rank that falls silent fail, the others of the round are m
   // At a time within the first round: one agreement opens the table, one begins the round, one ends a trial.
   Model model;
   model.lost = [](int agreements) { return agreements == 5 ? std::vector{3} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalog, options, 4, model);
+  const LaunchResult outcome = launch(catalog, options, 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}, {"1-0", 1}, {"2-0", 1}, {"2-1", 1}});
   CHECK(failed(outcome) == Counts{{"0-3", 1}, {"1-3", 1}, {"2-3", 1}, {"3-0", 1}, {"3-1", 1}, {"3-2", 1}});
   CHECK(outcome.ending().measured == 6);
@@ -256,7 +256,7 @@ TEST_CASE("a rank may fall silent before the first pass, and between two rounds"
     since = "since pass 1, round 0";
   }
   model.lost = [when](int agreements) { return agreements == when ? std::vector{2} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalog, options, 3, model);
+  const LaunchResult outcome = launch(catalog, options, 3, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}});
   REQUIRE(outcome.failures().size() == 1);
   if (when == 1) CHECK(outcome.failures()[0].detail == "endpoint 2 does not answer, " + since);
@@ -266,7 +266,7 @@ TEST_CASE("an idle rank that falls silent costs no pair") {
   const Spec catalog[] = {latency};
   Model model;
   model.lost = [](int agreements) { return agreements == 4 ? std::vector{1} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalog, options_of({0, 2, 3}), 4, model);
+  const LaunchResult outcome = launch(catalog, options_of({0, 2, 3}), 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
   CHECK(outcome.ending().failed == 0);
 }
@@ -277,7 +277,7 @@ TEST_CASE("a sweep ends when fewer than two endpoints answer") {
   options.passes = Passes{.most = 1000, .precision = {}, .budget = {}};
   Model model;
   model.lost = [](int agreements) { return agreements == 3 ? std::vector{1, 2} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalog, options, 3, model);
+  const LaunchResult outcome = launch(catalog, options, 3, model);
   CHECK(measured(outcome).empty());
   CHECK(failed(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
 }
@@ -288,7 +288,7 @@ TEST_CASE("a silent partner of a hub is left out of its round; a silent hub is t
   options.fabric->rounds = RoundKind::all_to_one;
   Model model;
   model.lost = [](int agreements) { return agreements == 3 ? std::vector{2} : std::vector<int>{}; };
-  const Outcome outcome = launch(catalog, options, 4, model);
+  const LaunchResult outcome = launch(catalog, options, 4, model);
   CHECK(measured(outcome) == Counts{{"0-1", 1}, {"0-3", 1}, {"1-0", 1}, {"1-3", 1}, {"3-0", 1}, {"3-1", 1}});
   CHECK(failed(outcome) == Counts{{"0-2", 1}, {"1-2", 1}, {"3-2", 1}, {"2-0", 1}, {"2-1", 1}, {"2-3", 1}});
 }

@@ -41,10 +41,10 @@ Row only_row(const Table& table, std::int64_t bytes, const std::vector<double>& 
 
 TEST_CASE("a row for several groups shows a range where that of one group shows a time") {
   const Grouping groups = make_grouping(4, 2, true, {});
-  CHECK(&table_of(pingpong, groups, Multi::off).shown() == &tables::time_and_bandwidth);
-  CHECK(&table_of(pingpong, groups, Multi::each_group).shown() == &tables::time_and_bandwidth);
-  CHECK(&table_of(pingpong, groups, Multi::summary).shown() == &tables::range_and_bandwidth);
-  CHECK(&table_of(uniband, groups, Multi::summary).shown() == &tables::rate);
+  CHECK(&table_of(pingpong, groups, Multi::off).format() == &tables::time_and_bandwidth);
+  CHECK(&table_of(pingpong, groups, Multi::each_group).format() == &tables::time_and_bandwidth);
+  CHECK(&table_of(pingpong, groups, Multi::summary).format() == &tables::range_and_bandwidth);
+  CHECK(&table_of(uniband, groups, Multi::summary).format() == &tables::rate);
 }
 
 TEST_CASE("extremes and mean over the ranks, and who was slowest") {
@@ -166,7 +166,7 @@ TEST_CASE("rates count the processes that took part, not those that were planned
                      .message_rate = in_flight,
                      .sent = 0.5,
                      .in_pairs = true,
-                     .most_pairs = 4};
+                     .max_pairs = 4};
     const double messages = in_flight ? window : 1;
     const Row all = only_row(table_of(pairs, make_grouping(8, 8, false, {})), 10, seconds);
     CHECK(all.taking_part == 4);
@@ -248,7 +248,7 @@ TEST_CASE("overlap: what of the shorter one was hidden") {
 
 TEST_CASE("the figures of overlap are those of the rank with the largest t_ovrl") {
   const Spec spec{.name = "Ibcast", .table = &tables::overlap, .overlap = Overlap::matched};
-  const Overlapped computing{.t_ovrl = {5.0, 7.0, 6.0, 1.0}, .t_cpu = {3.0, 4.0, 3.5, 0.5}};
+  const OverlapTimes computing{.t_ovrl = {5.0, 7.0, 6.0, 1.0}, .t_cpu = {3.0, 4.0, 3.5, 0.5}};
   const std::vector<double> pure{6.0, 5.0, 2.0, 1.0};
   const Row row = rows_of(table_of(spec, make_grouping(4, 4, false, {})), 8, window, pure, computing).at(0);
   CHECK(row[Figure::time_max] == 6.0);

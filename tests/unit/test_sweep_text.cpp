@@ -65,7 +65,7 @@ bool holds(const std::string& text, const std::string& line) { return text.find(
 TEST_CASE("the median of many times is right to a permille, the extremes are exact") {
   std::mt19937 draw(1);
   std::lognormal_distribution<double> times(-12, 1.5);
-  TimesOfPairs all;
+  PairTimes all;
   std::vector<double> kept;
   for (int i = 0; i < 10001; ++i) {
     kept.push_back(times(draw));
@@ -79,14 +79,14 @@ TEST_CASE("the median of many times is right to a permille, the extremes are exa
 }
 
 TEST_CASE("one time is its own median, and no time has one of zero") {
-  TimesOfPairs all;
+  PairTimes all;
   CHECK(all.median() == 0);
   all.add(3.7e-6);
   CHECK(all.median() == 3.7e-6);
 }
 
 TEST_CASE("times beyond the classes do not leave the extremes") {
-  TimesOfPairs all;
+  PairTimes all;
   for (const double seconds : {0.0, 1e-12, 1e9}) all.add(seconds);
   CHECK(all.least() == 0);
   CHECK(all.most() == 1e9);

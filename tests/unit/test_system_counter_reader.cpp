@@ -173,7 +173,7 @@ TEST_CASE("a list of interfaces that needs several reads") {
   Tree tree;
   std::string lines = net_heading;
   std::vector<double> expected;
-  for (int i = 0; i < static_cast<int>(CounterReader::most_interfaces); ++i) {
+  for (int i = 0; i < static_cast<int>(CounterReader::max_interfaces); ++i) {
     lines += net_line("interface-" + std::to_string(i) + std::string(200, 'x'), i, 100 + i);
     expected.insert(expected.end(), {1.0 * i, 100.0 + i});
   }
@@ -193,7 +193,7 @@ TEST_CASE("of too many interfaces the physical ones and those with traffic are r
   tree.write_port("mlx5_0", "1", "0\n", "3\n");
   CounterReader evidence(true, tree.sources());
   const Strings& names = evidence.interfaces();
-  REQUIRE(names.size() == CounterReader::most_interfaces);  // 3, and the last 61 of 80
+  REQUIRE(names.size() == CounterReader::max_interfaces);  // 3, and the last 61 of 80
   CHECK(names.front() == "veth19");
   CHECK(names.back() == "mlx5_0");
   CHECK(std::ranges::count(names, "lo") == 1);

@@ -246,7 +246,7 @@ TEST_CASE("IMB-MT has lengths, types and processes of its own") {
 
 TEST_CASE("a rate is of messages by the mean, a throughput by the slowest") {
   const Table table = table_of(uniband, 2, 2);
-  CHECK(&table.shown() == &tables::message);
+  CHECK(&table.format() == &tables::message);
   const Measurement found = measurement_of(table, 64, 10, 4, {.seconds = {8, 16, 24, 32}});
   const Row& row = found.rows.at(0);
   CHECK((row[Figure::time_min] == 1 && row[Figure::time_max] == 4 && row[Figure::time_avg] == 2.5));

@@ -28,7 +28,7 @@ const Topology standard{.dimensions = 2};
 std::vector<Topology> topologies() {
   std::vector<Topology> all;
   for (const TopologyKind kind : {TopologyKind::cartesian, TopologyKind::graph}) {
-    for (int dimensions = 1; dimensions <= most_dimensions; ++dimensions) {
+    for (int dimensions = 1; dimensions <= max_dimensions; ++dimensions) {
       all.push_back({.kind = kind, .dimensions = dimensions});
     }
     all.push_back(grid_of(kind, {4, 2}));

@@ -164,7 +164,7 @@ std::vector<Interface> rdma_ports(const std::string& sys) {
     ports.append("/").append(device).append("/ports");
     const auto numbers = names_in(ports);
     for (const std::string& port : numbers) {
-      if (rdma_interfaces.size() == CounterReader::most_interfaces) return rdma_interfaces;
+      if (rdma_interfaces.size() == CounterReader::max_interfaces) return rdma_interfaces;
       std::string counters = ports;
       counters.append("/").append(port).append("/counters/");
       std::error_code unused;
@@ -229,11 +229,11 @@ struct CounterReader::Host {
     interfaces_ = network_interfaces(net_file_, sys);
     in_net_file_ = interfaces_.size();
     for (Interface& port : rdma_ports(sys)) interfaces_.push_back(std::move(port));
-    if (interfaces_.size() > most_interfaces) {
+    if (interfaces_.size() > max_interfaces) {
       read_interfaces();
       for (std::size_t i = 0; i < interfaces_.size(); ++i) interfaces_[i].position = i;
       std::ranges::stable_sort(interfaces_, std::ranges::greater{}, &Interface::importance);
-      interfaces_.erase(interfaces_.begin() + most_interfaces, interfaces_.end());
+      interfaces_.erase(interfaces_.begin() + max_interfaces, interfaces_.end());
       std::ranges::sort(interfaces_, {}, &Interface::position);
       in_net_file_ = static_cast<std::size_t>(std::ranges::count_if(
           interfaces_, [&](const Interface& interface) { return interface.position < in_net_file_; }));

@@ -16,11 +16,11 @@ namespace openimb::system {
 
 namespace {
 
-constexpr std::array<StopSignal, most_stop_signals> caught{{{SIGINT, "SIGINT"},
-                                                            {SIGTERM, "SIGTERM"},
-                                                            {SIGUSR1, "SIGUSR1"},
-                                                            {SIGUSR2, "SIGUSR2"},
-                                                            {SIGHUP, "SIGHUP"}}};
+constexpr std::array<StopSignal, max_stop_signals> caught{{{SIGINT, "SIGINT"},
+                                                           {SIGTERM, "SIGTERM"},
+                                                           {SIGUSR1, "SIGUSR1"},
+                                                           {SIGUSR2, "SIGUSR2"},
+                                                           {SIGHUP, "SIGHUP"}}};
 
 // --- The timer. timer_settime() is async-signal-safe, setitimer() is not. macOS has no such timers and uses
 // alarm().

@@ -51,7 +51,7 @@ std::vector<Interface> interfaces_up() {
   }
   FreeMibTable(table);
   std::ranges::stable_sort(interfaces, std::ranges::greater{}, &Interface::importance);
-  if (interfaces.size() > CounterReader::most_interfaces) interfaces.resize(CounterReader::most_interfaces);
+  if (interfaces.size() > CounterReader::max_interfaces) interfaces.resize(CounterReader::max_interfaces);
   return interfaces;
 }
 

@@ -8,9 +8,9 @@
 
 namespace openimb {
 
-class Outcome {
+class LaunchProgress {
  public:
-  explicit Outcome(const SessionParts& parts) : parts_(parts) {}
+  explicit LaunchProgress(const SessionContext& context) : context_(context) {}
   /// Counts and reports.
   void report(const Table& table, const Failure& failure);
   void report(const Table& table, const Measurement& measurement);
@@ -25,19 +25,20 @@ class Outcome {
   Ending& ending() { return ending_; }
 
  private:
-  const SessionParts& parts_;
+  const SessionContext& context_;
   Ending ending_;
 };
 
 /// Returns why a point of an open table has no row, or nothing if it can be measured. Equal on all ranks.
-std::optional<Failure> point_failure(const SessionParts& parts, const OpenTable& table, const Point& point);
+std::optional<Failure> point_failure(const SessionContext& context, const OpenTable& table,
+                                     const Point& point);
 /// The failure of a point during which a clock was set.
 Failure clock_set(const Point& point);
 /// The failure of a point for which a rank found no memory although -mem allows it.
-Failure memory_exhausted(const SessionParts& parts, const Point& point);
+Failure memory_exhausted(const SessionContext& context, const Point& point);
 
 /// Runs N_WARMUP repetitions with a short message, once per table (guide, "Warm-Up Phase"). Returns the
 /// failure if they cannot run: the table is then skipped. Collective.
-std::optional<Failure> warm_up(const SessionParts& parts, const TablePlan& plan, OpenTable& open);
+std::optional<Failure> warm_up(const SessionContext& context, const TablePlan& plan, OpenTable& open);
 
 }  // namespace openimb

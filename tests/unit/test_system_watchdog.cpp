@@ -4,9 +4,9 @@
 #include <chrono>
 #include <thread>
 
-#include "system/watch.h"
+#include "system/watchdog.h"
 
-using openimb::system::Watch;
+using openimb::system::Watchdog;
 using namespace std::chrono_literals;
 
 namespace {
@@ -21,31 +21,31 @@ bool comes_to(const std::atomic<int>& alarms, int wanted) {
 
 }  // namespace
 
-TEST_CASE("a watch alarms once for each time that is too long") {
+TEST_CASE("a watchdog alarms once for each time that is too long") {
   std::atomic<int> alarms = 0;
-  Watch watch(seconds, [&] { ++alarms; });
-  watch.set(true);
+  Watchdog watchdog(seconds, [&] { ++alarms; });
+  watchdog.set(true);
   CHECK(comes_to(alarms, 1));
   std::this_thread::sleep_for(300ms);
   CHECK(alarms == 1);
-  watch.set(false);
-  watch.set(true);
+  watchdog.set(false);
+  watchdog.set(true);
   CHECK(comes_to(alarms, 2));
 }
 
-TEST_CASE("a watch is quiet while it is not set, and ends at once") {
+TEST_CASE("a watchdog is quiet while it is not set, and ends at once") {
   std::atomic<int> alarms = 0;
   {
-    Watch watch(seconds, [&] { ++alarms; });
+    Watchdog watchdog(seconds, [&] { ++alarms; });
     std::this_thread::sleep_for(300ms);
-    watch.set(true);
-    watch.set(false);
+    watchdog.set(true);
+    watchdog.set(false);
     std::this_thread::sleep_for(300ms);
   }
   const auto start = std::chrono::steady_clock::now();
   {
-    Watch watch(1000, [&] { ++alarms; });
-    watch.set(true);
+    Watchdog watchdog(1000, [&] { ++alarms; });
+    watchdog.set(true);
   }
   CHECK(std::chrono::steady_clock::now() - start < 50s);
   CHECK(alarms == 0);
@@ -55,17 +55,17 @@ TEST_CASE("an alarm and what the main thread changes exclude each other") {
   for (const bool sets : {true, false}) {
     std::atomic<bool> begun = false, ended = false;
     bool changed = false;
-    Watch watch(seconds, [&] {
+    Watchdog watchdog(seconds, [&] {
       begun = true;
       std::this_thread::sleep_for(50ms);
       ended = true;
     });
-    watch.set(true);
+    watchdog.set(true);
     while (!begun) std::this_thread::yield();
     if (sets) {
-      watch.set(false);
+      watchdog.set(false);
     } else {
-      watch.change([&] { changed = true; });
+      watchdog.change([&] { changed = true; });
     }
     CHECK(ended);
     CHECK(changed != sets);
@@ -74,10 +74,10 @@ TEST_CASE("an alarm and what the main thread changes exclude each other") {
 
 TEST_CASE("many short times are not a long one") {
   std::atomic<int> alarms = 0;
-  Watch watch(20, [&] { ++alarms; });
+  Watchdog watchdog(20, [&] { ++alarms; });
   for (int i = 0; i < 1000; ++i) {
-    watch.set(true);
-    watch.set(false);
+    watchdog.set(true);
+    watchdog.set(false);
   }
   CHECK(alarms == 0);
 }

@@ -12,13 +12,13 @@ namespace openimb::system {
 /// The thread sleeps between checks and counts them. So time in which the process did not run (the whole job
 /// may be suspended) hardly counts. The alarm and calls of the main thread exclude each other: the alarm sees
 /// all that happened before the last of these calls, and a call waits for the end of a running alarm.
-class Watch {
+class Watchdog {
  public:
-  /// `alarm` is called on the watch thread, once per watched period longer than `seconds`.
-  Watch(double seconds, std::function<void()> alarm);
-  ~Watch();
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  /// `alarm` is called on the watchdog thread, once per watched period longer than `seconds`.
+  Watchdog(double seconds, std::function<void()> alarm);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
   /// Begins a watched period (true), or ends it.
   void set(bool watching);
   /// Calls `what`, which changes data that the alarm reads, while no alarm runs.

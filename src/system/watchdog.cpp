@@ -1,4 +1,4 @@
-#include "system/watch.h"
+#include "system/watchdog.h"
 
 #include <chrono>
 #include <utility>
@@ -13,11 +13,12 @@ constexpr int checks = 10;  // number of checks until the alarm
 
 }  // namespace
 
-Watch::Watch(double seconds, std::function<void()> alarm) : seconds_(seconds), alarm_(std::move(alarm)) {
+Watchdog::Watchdog(double seconds, std::function<void()> alarm)
+    : seconds_(seconds), alarm_(std::move(alarm)) {
   block_signals_during([this] { thread_.emplace([this] { serve(); }); });
 }
 
-Watch::~Watch() {
+Watchdog::~Watchdog() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -26,18 +27,18 @@ Watch::~Watch() {
   thread_->join();
 }
 
-void Watch::set(bool watching) {
+void Watchdog::set(bool watching) {
   const std::lock_guard lock(mutex_);
   ++period_;
   watching_ = watching;
 }
 
-void Watch::change(const std::function<void()>& what) {
+void Watchdog::change(const std::function<void()>& what) {
   const std::lock_guard lock(mutex_);
   what();
 }
 
-void Watch::serve() {
+void Watchdog::serve() {
   const std::chrono::duration<double> interval(seconds_ / checks);
   unsigned last_period = 0;
   int count = 0;
