@@ -70,8 +70,7 @@ struct FencedAccumulate : FencePattern {
   }
   static Traffic traffic(const GroupRank& e) { return traffic_to_root(e); }
   static ExpectedContents expects(const GroupRank& e) {
-    return updates(e) ? ExpectedContents{{.count = e.elements, .added = true, .summed = e.ranks}}
-                      : ExpectedContents{};
+    return {{.count = updates(e) ? e.elements : 0, .added = true, .summed = e.ranks}};
   }
 };
 

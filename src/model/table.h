@@ -76,7 +76,7 @@ inline constexpr Names<10> names_of<Failure::Cause> = {
 inline constexpr Names<10> cause_advice = {
     "give more memory with -mem, or run smaller messages (-msglog) or fewer ranks",
     "use an MPI with large-count calls (MPI 4.0), or run smaller messages (-msglog) or fewer ranks",
-    "give more time with -time, or run shorter messages (-msglog)",
+    "give more time with -time, or run smaller messages (-msglog)",
     "launch more ranks",
     "leave the benchmark out, or choose other options or another MPI",
     "choose a folder with more space (-file), or run smaller messages (-msglog) or fewer repetitions (-iter)",

@@ -222,7 +222,7 @@ TEST_CASE("a file of lengths") {
   CHECK(parsed("-msglen l", files).lengths == Lengths{4096, 8, 0, 1 << 20});
   CHECK(error_of("-msglen bad", files) ==
         "bad:3: \"12x\" is not a size; a message size is a line such as 4096 or 64k");
-  CHECK(error_of("-msglen empty", files) == "-msglen: empty holds no lengths; write one per line");
+  CHECK(error_of("-msglen empty", files) == "-msglen: empty holds no message sizes; write one per line");
   CHECK(error_of("-msglen gone", files) == "-msglen: cannot read gone: No such file or directory");
   CHECK(error_of("-msglen l -msgsize 4", files) ==
         "-msglen and -msgsize cannot be combined; give one of them");
@@ -586,7 +586,7 @@ constexpr Spec random_pairs[] = {
 
 TEST_CASE("the example of every option is a command line that parses") {
   const Files files{
-      {{"chosen.txt", "Bcast"}, {"lengths.txt", "4"}, {"rounds.txt", "0-1 2-3"}, {"variants.txt", "a"}}, {}};
+      {{"chosen.txt", "Bcast"}, {"sizes.txt", "4"}, {"rounds.txt", "0-1 2-3"}, {"variants.txt", "a"}}, {}};
   constexpr Spec others[] = {{.name = "Bcast", .in_place = InPlace::everywhere, .overlap = Overlap::matched},
                              {.name = "Alltoall"},
                              {.name = "Alltoallv"},

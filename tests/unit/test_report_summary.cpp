@@ -74,7 +74,7 @@ TEST_CASE("a table that failed is named without a length") {
           out.end(ended(1, 0));
         }) ==
         "IMB-MPI1: 1 row failed: PingPong, 1 process: invalid processes: needs at least 2 ranks; launch "
-        "more processes\n");
+        "more ranks\n");
 }
 
 TEST_CASE("a row without a length is named without one") {

@@ -259,7 +259,7 @@ TEST_CASE("no width of -arrival is measured beyond the budget") {
   options.settings.repetitions = 1;
   options.sync_start = SyncStart::clock;
   options.arrival = ArrivalChoice{.pattern = ArrivalPattern::last, .width = 3, .relative = true};
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   REQUIRE(outcome.rows("Bcast").size() == 1);
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.failures().front().bytes == 64);
@@ -275,7 +275,7 @@ TEST_CASE("in passes clocks are synchronized when they are 0.1 s old, and not be
   options.lengths = {8};
   options.settings.repetitions = 2;
   options.sync_start = SyncStart::clock;
-  const Outcome outcome = launch(catalog, options, 2, model);
+  const LaunchResult outcome = launch(catalog, options, 2, model);
   for (const Rank& rank : outcome.ranks) {
     const std::vector<double>& ages = rank.clock_ages;
     REQUIRE(ages.size() > 5);
