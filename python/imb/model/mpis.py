@@ -412,7 +412,9 @@ class IntelMpi(Hydra):
     def gpu_support(self, ask: Ask, variables: Mapping[str, str], api: str | None) -> GpuAnswer:
         if api == "rocm":
             return GpuAnswer(
-                "no", "Intel MPI does not support AMD GPUs", f"use an MPI that was configured {_options('hip', ())}"
+                "no",
+                "Intel MPI does not support AMD GPUs",
+                f"use an MPI that was configured {_options('hip', ())}",
             )
         switch, mode = self.gpu_switch(variables), variables.get(self.offload_mode, "auto")
         if switch.answer == "yes" and mode not in ("auto", "cuda"):
