@@ -230,6 +230,29 @@ echo built
 """
 
 
+# Programs that download, build for minutes or start containers: each demands the files that it is to read.
+READS_FILES = r"""#!/bin/sh -e
+for word; do
+  file=${word#*=} file=${file%%\[*}
+  case $file in packaging/*|examples/*|cmake/*|dist/*|*/dist|wheels|*.whl) test -e "$file" || { echo "$0: no $file" >&2; exit 1; } ;; esac
+done
+"""
+INSTALLERS = dict.fromkeys(
+    ("cmake", "spack", "eb", "rattler_build", "podman", "kubectl", "ramble", "apt_get", "unzip"), READS_FILES
+) | {
+    "make": f"{READS_FILES}case $* in wheel) : >dist/openimb-1-any.whl ;; esac\n",
+    "pip": f"{READS_FILES}case $* in download*) : >impi_rt-1-any.whl ;; esac\n",
+    "apptainer": f'{READS_FILES}case $1 in build) : >"$2" ;; exec) test -e "$2" ;; esac\n',
+    "python3": """#!/bin/sh -e
+        case $* in
+            "-m pip download "*) mkdir wheels && shift 2 && pip "$@" ;;
+            "-m venv "*) mkdir -p "$3/bin" && : >"$3/bin/activate" && cp "$(command -v pip)" "$3/bin" ;;
+            *) exit 1 ;;
+        esac
+    """,
+}
+
+
 def stand_ins(folder: Path, **programs: str) -> str:
     """A PATH on which these come first; `_` is `-` in a name."""
     folder.mkdir()
@@ -259,6 +282,26 @@ def test_commands_of_the_page_build(with_archive: Path, heading: str) -> None:
     for _ in range(2):
         said = run("bash", "-ec", commands, folder=with_archive, PATH=path, HOME=str(with_archive.parent))
         assert said.splitlines()[-1] == "built"
+
+
+PAGES = [
+    (page, number)
+    for page, count in (("installing", 10), ("packaging", 1), ("windows", 2))
+    for number in range(count)
+]
+
+
+@pytest.mark.parametrize(("page", "number"), PAGES)
+def test_commands_of_a_page_find_their_files(page: str, number: int, with_archive: Path) -> None:
+    """In their order, in a checkout; the source archive is also beside it."""
+    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```$", (lab.TOP / "docs" / f"{page}.md").read_text())
+    assert len(blocks) == len([one for one, _ in PAGES if one == page])
+    for folder in ("cmake", "examples"):
+        shutil.copytree(lab.TOP / folder, with_archive / folder)
+    shutil.copy(next((with_archive / "dist").iterdir()), with_archive)
+    programs = INSTALLERS | {"dpkg_buildpackage": DPKG_BUILDPACKAGE, "rpmbuild": RPMBUILD}
+    path = stand_ins(with_archive.parent / "bin", **programs)
+    run("bash", "-ec", blocks[number], folder=with_archive, PATH=path, HOME=str(with_archive.parent))
 
 
 def test_the_check_of_the_packages_leaves_none_behind(with_archive: Path) -> None:

@@ -48,17 +48,20 @@ def _program(name: str) -> str | None:
 
 
 @contextlib.contextmanager
-def slurm(folder: Path, nodes: int = 2, cpus: int = 2, more: Sequence[str] = ()) -> Iterator[Path]:
-    """A Slurm of nodes n1, n2 ..., which all are this machine, with `more` lines of configuration; yields its slurm.conf, for
-    $SLURM_CONF."""
+def slurm(
+    folder: Path, nodes: int = 2, cpus: int = 2, more: Sequence[str] = (), on: Hosts | None = None
+) -> Iterator[Path]:
+    """A Slurm with `more` lines of configuration; yields its slurm.conf, for $SLURM_CONF. Its nodes n1, n2 ... all are this machine;
+    with `on` they are those two hosts, and commands of Slurm are called on the first one."""
     need("munge slurmctld slurmd slurm-client", "munged", "slurmctld", "slurmd", "sbatch", "srun")
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o600)
     socket_file = folder / "munge.socket"
     conf = folder / "slurm.conf"
-    names = [f"n{number}" for number in range(1, nodes + 1)]
-    conf.write_text(_slurm_conf(folder, socket_file, names, cpus) + "".join(f"{line}\n" for line in more))
+    names = list(on.addresses) if on else [f"n{number}" for number in range(1, nodes + 1)]
+    text = _slurm_conf(folder, socket_file, names, cpus, on)
+    conf.write_text(text + "".join(f"{line}\n" for line in more))
     for name in ("state", *(f"{what}.{name}" for name in names for what in ("spool", "tmp"))):
         (folder / name).mkdir()
     environment = {**os.environ, "SLURM_CONF": str(conf)}
@@ -69,26 +72,31 @@ def slurm(folder: Path, nodes: int = 2, cpus: int = 2, more: Sequence[str] = ())
             *(f"--{what}-file={folder}/munged.{what}" for what in ("pid", "log", "seed")),
         )
         until(socket_file.exists, daemon.said)
-        daemon("slurmctld", "-D", "-c", "-f", str(conf))
+
+        def at(name: str, *words: str) -> list[str]:
+            return on.on(name, [_program(words[0]), *words[1:]]) if on else list(words)
+
+        daemon(*at(names[0], "slurmctld", "-D", "-c", "-f", str(conf)))
         for name in names:
-            daemon("slurmd", "-D", "-N", name, "-f", str(conf))
+            daemon(*at(name, "slurmd", "-D", "-N", name, "-f", str(conf)))
 
         def idle() -> bool:
-            return _said(["sinfo", "-h", "-o", "%T"], environment).split() == ["idle"]
+            return _said(at(names[0], "sinfo", "-h", "-o", "%T"), environment).split() == ["idle"]
 
         until(idle, daemon.said)
         yield conf
-        _said(["scancel", "--user=root", "--signal=KILL", "--full"], environment)
-        until(lambda: not _said(["squeue", "-h"], environment), daemon.said)
+        _said(at(names[0], "scancel", "--user=root", "--signal=KILL", "--full"), environment)
+        until(lambda: not _said(at(names[0], "squeue", "-h"), environment), daemon.said)
 
 
-def _slurm_conf(folder: Path, munge: Path, names: Sequence[str], cpus: int) -> str:
-    host = socket.gethostname().partition(".")[0]
+def _slurm_conf(folder: Path, munge: Path, names: Sequence[str], cpus: int, on: Hosts | None) -> str:
+    host = names[0] if on else socket.gethostname().partition(".")[0]
+    addresses = on.addresses if on else dict.fromkeys(names, "127.0.0.1")
     control, *ports = _free_ports(len(names) + 1)
     # TmpFS by node: else the step daemons of one job fight over PMIx's folder.
     text = f"""
         ClusterName=lab
-        SlurmctldHost={host}(127.0.0.1)
+        SlurmctldHost={host}({addresses[names[0]]})
         SlurmctldPort={control}
         SlurmUser=root
         SlurmdUser=root
@@ -111,14 +119,12 @@ def _slurm_conf(folder: Path, munge: Path, names: Sequence[str], cpus: int) -> s
         KillWait=5
         SlurmdParameters=config_overrides
         SchedulerParameters=sched_interval=1
-        PartitionName=short Nodes=ALL Default=YES MaxTime=30 State=UP
+        PartitionName=short Nodes=ALL Default=YES MaxTime=60 State=UP
         """
     lines = [line.strip() for line in text.strip().splitlines()]
     for name, port in zip(names, ports, strict=True):
-        words = (
-            f"NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=1000 State=UNKNOWN"
-        )
-        lines.append(f"NodeName={name} {words}")
+        words = f"NodeAddr={addresses[name]} Port={port} CPUs={cpus} RealMemory=1000 State=UNKNOWN"
+        lines.append(f"NodeName={name} NodeHostname={name if on else host} {words}")
     return "\n".join(lines) + "\n"
 
 
@@ -135,15 +141,16 @@ def _free_ports(count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Hosts:
-    """Two hosts h1 and h2 with one file system, joined by a wire. `remote_shell` is ssh with the keys to them."""
+    """Two hosts with one file system, joined by a wire. `remote_shell` is ssh with the keys to them."""
 
     first: int  # processes that hold the namespaces
     second: int
     remote_shell: Path
+    addresses: Mapping[str, str]  # by name
 
     def on(self, host: str, words: Sequence[object]) -> list[str]:
         """The words that run a command on a host."""
-        process = {"h1": self.first, "h2": self.second}[host]
+        process = dict(zip(self.addresses, (self.first, self.second), strict=True))[host]
         return ["nsenter", f"--target={process}", "--net", "--uts", "--mount", "--", *map(str, words)]
 
     def environment(self) -> dict[str, str]:
@@ -155,14 +162,15 @@ class Hosts:
 
 
 @contextlib.contextmanager
-def hosts(folder: Path) -> Iterator[Hosts]:
+def hosts(folder: Path, names: tuple[str, str] = ("h1", "h2")) -> Iterator[Hosts]:
     """Each has a network, a name, an /etc/hosts and an sshd of its own; all end with the last process in them."""
-    addresses = {"h1": "10.77.0.1", "h2": "10.77.0.2"}
+    addresses = dict(zip(names, ("10.77.0.1", "10.77.0.2"), strict=True))
     shell = remote_shell(folder, addresses)
     with contextlib.ExitStack() as stack:
         daemon = Daemons(folder, dict(os.environ), stack)
         inside = begin_hosts(daemon, folder, addresses)
-        found = Hosts(inside["h1"], inside["h2"], shell)
+        first, second = inside.values()
+        found = Hosts(first, second, shell, addresses)
         ends = [["name", "eth0", "netns", str(process)] for process in inside.values()]
         subprocess.run(["ip", "link", "add", *ends[0], "type", "veth", "peer", *ends[1]], check=True)
         for name, address in addresses.items():
@@ -170,7 +178,7 @@ def hosts(folder: Path) -> Iterator[Hosts]:
                 found.on(name, ["ip", "address", "add", f"{address}/24", "dev", "eth0"]), check=True
             )
             subprocess.run(found.on(name, ["ip", "link", "set", "eth0", "up"]), check=True)
-        for there, other in (("h1", "h2"), ("h2", "h1")):
+        for there, other in (names, names[::-1]):
             words = found.on(there, [shell, other, "hostname"])
             until(lambda words=words, other=other: _said(words) == other, daemon.said)  # type: ignore[misc]
         yield found
@@ -189,7 +197,7 @@ def remote_shell(folder: Path, addresses: Mapping[str, str]) -> Path:
     for key in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
     (folder / "ssh.conf").write_text(
-        f"Host h*\n User root\n IdentityFile {folder}/user\n StrictHostKeyChecking no\n"
+        f"Host *\n User root\n IdentityFile {folder}/user\n StrictHostKeyChecking no\n"
         " UserKnownHostsFile /dev/null\n LogLevel ERROR\n"
     )
     shell = folder / "ssh"

@@ -150,29 +150,6 @@ def test_a_batch_job_leaves_what_a_direct_run_leaves(mpi: lab.Mpi, imb: Imb, arc
     assert imb("archive", "verify").code == 0
 
 
-@pytest.mark.needs_mpi
-@pytest.mark.usefixtures("scheduler")
-def test_the_job_script_of_the_manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/clusters.md, as it is written, on two nodes and with one launch: both nodes are this machine, of which a sweep shows nothing, so the job goes on."""
-    mpi = lab.ALL.get("mpich") or lab.missing("MPICH 5")
-    page = (lab.TOP / "docs" / "clusters.md").read_text()
-    script = page.partition("```sh\n")[2].partition("```")[0]
-    assert script.startswith("#!/bin/bash\n#SBATCH ") and "--launches 5" in script
-    (tmp_path / "job.sh").write_text(script.replace("--launches 5", "--launches 1"))
-    (tmp_path / "imb").write_text(f'#!/bin/sh\nexec {sys.executable} -m imb "$@"\n')
-    (tmp_path / "imb").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("IMB_MPI", str(mpi.wrapper))
-    words = ["--wait", "--nodes=2", "--ntasks-per-node=1", "--time=20", "job.sh"]
-    done = subprocess.run(["sbatch", *words], cwd=tmp_path, capture_output=True, text=True)
-    (log,) = tmp_path.glob("openimb-*.log")
-    assert done.returncode == 0, log.read_text()
-    archive = Archive(tmp_path / "imb-archive")
-    (run,) = (archive.run(name) for name, tag in archive.tags().items() if tag.labels == ["acceptance"])
-    assert run.facts()["outcome"] == "measured" and "Allreduce, 2 ranks" in log.read_text()
-    assert {row.benchmark for row in run.records().of(Result)} == {"Allreduce", "Alltoall", "Bcast"}
-
-
 @pytest.mark.usefixtures("scheduler")
 @pytest.mark.slow
 def test_ranks_are_counted_by_node_of_the_allocation(tmp_path: Path) -> None:

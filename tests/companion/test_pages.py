@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -20,8 +18,6 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.test_language import texts
 from imb import registry
-from imb.model import sequential_design
-from imb.runner import passes, planning
 
 MARKDOWN = [
     *(lab.TOP / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "schema/README.md")),
@@ -300,87 +296,3 @@ def test_the_scan_finds_advice() -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(lab.TOP)))
 def test_advice_can_be_pasted(source: Path) -> None:
     assert not list(unusable_advice(source.read_text()))
-
-
-# --- Commands of pages, run as they are written -----------------------------------------------------------------------
-
-RUN_AS_WRITTEN = ("README.md", "docs/getting-started.md", "docs/measuring.md", "docs/comparing.md")
-# What needs a cluster, another installation or more than this machine; tests/test_drop_in.py runs `make run` and what it writes.
-NOT_HERE = r"make |git |source |\. \.env|.*(--hosts|--submit|/opt/|-np 64|--map)"
-# Labels that a page's commands find in the archive of its reader.
-GIVEN = ("before", "after", "after-update", "baseline", "nightly", "old-label")
-# Exit statuses of verdicts, which short launches leave open; `imb doctor` finds problems of other MPIs that are here.
-JUDGED, CHECKED = {0, 10, 11, 12}, {0, 2}
-
-
-def commands_of(page: str) -> list[str]:
-    """Lines of the blocks of a page; outputs that are recorded have tests of their own (test_recordings.py)."""
-    found = []
-    for before, language, block in re.findall(
-        r"(?ms)^(<!-- recording: [^\n]*)?\n```(console|sh)\n(.*?)^```$", (lab.TOP / page).read_text()
-    ):
-        if not before:
-            lines = block.replace("\\\n", " ").splitlines()
-            shown = [line.removeprefix("$ ") for line in lines if language == "sh" or line.startswith("$ ")]
-            found += [line for line in shown if line.strip() and not line.startswith("#")]
-    return found
-
-
-@pytest.fixture
-def short_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with the MPIs that `make` knows, whose launches measure few short messages; its working folder."""
-    mpis = {mpi.flavor: mpi for mpi in lab.MAIN if mpi.build.exists()}
-    if not {"mpich", "openmpi"} <= set(mpis):
-        pytest.skip("needs the suite with MPICH and with Open MPI")
-    words_of, folder = passes.words_of, tmp_path / "work"
-
-    def shorter(*args: Any, **named: Any) -> list[str]:
-        words = words_of(*args, **named)
-        sizes = [] if "-msglog" in args[3] else ["-msgsize", "8,1024"]
-        budget = "0.5" if sizes else "3"
-        return [budget if before == "-budget" else word for before, word in pairwise(["", *words])] + sizes
-
-    monkeypatch.setattr(passes, "words_of", shorter)
-    monkeypatch.setattr(planning, "LAUNCHES", 2)
-    monkeypatch.setattr(sequential_design, "MOST", sequential_design.FIRST)
-    for path in (folder, tmp_path / "bin"):
-        path.mkdir()
-    mpirun = tmp_path / "bin" / "mpirun"
-    mpirun.write_text(
-        f'#!/bin/sh\nset -- $(echo "$@" | sed "s/-budget 30/-budget 0.5/")\n'
-        f'exec {shlex.join(mpis["mpich"].launcher)} "$@" -msgsize 8 -iter 5\n'
-    )
-    mpirun.chmod(0o755)
-    wrappers = [str(Path(mpis[name].wrapper).parent) for name in ("mpich", "openmpi")]
-    programs = str(mpis["mpich"].build / "bin")
-    folders = [str(tmp_path / "bin"), *wrappers, programs, os.environ["PATH"]]
-    monkeypatch.setenv("PATH", os.pathsep.join(folders))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("IMB_ARCHIVE")
-    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@whole
-@pytest.mark.slow
-@pytest.mark.needs_mpi
-@pytest.mark.parametrize("page", RUN_AS_WRITTEN)
-def test_commands_of_a_page_run_as_they_are_written(page: str, imb: Imb, short_launches: Path) -> None:
-    """With an MPI, in an empty home; --cpus names CPUs that are here."""
-    lines = [line for line in commands_of(page) if not re.match(NOT_HERE, line)]
-    assert len(lines) >= {"README.md": 1}.get(page, 6)
-    labels = [word for name in GIVEN for word in ("--label", name)]
-    if any(name in line for line in lines for name in GIVEN):
-        assert imb("run", "PingPong", "Allreduce", "--launches", 2, *labels).code == 0
-    for line in lines:
-        words = shlex.split(line.replace("--cpus 0,3", "--cpus 0,0"), comments=True)
-        if words[0] == "imb":
-            said = imb(*words[1:])
-            judges = words[1] in ("ab", "compare", "watch") or words[1:3] == ["baseline", "check"]
-            assert said.code in (JUDGED if judges else CHECKED if words[1] == "doctor" else {0}), (line, said)
-        else:
-            done = subprocess.run(
-                line, shell=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
-            )
-            assert done.returncode == 0, (line, done)
