@@ -490,7 +490,7 @@ LONG = "bad: slow: host openimb-fabric-worker-10\n" + "±" * 3000 + "\n"
 @pytest.mark.parametrize(
     ("verdict", "errors", "status", "says"),
     [
-        ("healthy: no component is slower\n", "", 0, ["healthy: no component is slower"]),
+        ("healthy: no part is slower\n", "", 0, ["healthy: no part is slower"]),
         (
             LONG,
             "a note\n" * 1000,

@@ -102,9 +102,9 @@ def test_defects_and_failures_are_findings() -> None:
 
 def test_a_launch_that_was_cut_off_is_named() -> None:
     rows = curve(message)
-    assert not found(rows, "end")
+    assert not found(rows, "incomplete")
     whole = launch(rows)
-    (one,) = [f for f in diagnose(side(whole[:-1])).findings if f.rule == "end"]
+    (one,) = [f for f in diagnose(side(whole[:-1])).findings if f.rule == "incomplete"]
     assert "launch0" in one.where and "cut off" in one.found
     (one,) = diagnose(side([*whole[:-1], End(state="interrupted", reason="SIGINT")])).findings
     assert "SIGINT" in one.found

@@ -88,7 +88,7 @@ def command(
     Launches of one session that were not interleaved, all of A before all of B, are inconclusive, since a drift of the machine
     looks like a difference: see --assume-stable.
 
-    The whole is slower if any band or row is, mixed if others are faster; else differs if any is slower by less; else
+    The overall verdict is slower if any band or row is, mixed if others are faster; else differs if any is slower by less; else
     inconclusive if a relevant slowdown of some band is not excluded; else faster or differs if any is; else same if every
     band is, else not slower.
     """

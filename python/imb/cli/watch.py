@@ -25,7 +25,7 @@ from imb.report.terminal import explain_wait, say, write_data, write_json
 
 
 def command(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help=SIDE, show_default=False)],
+    names: Annotated[list[str], typer.Argument(metavar="RESULTS...", help=SIDE, show_default=False)],
     relevant: Annotated[
         str,
         typer.Option(

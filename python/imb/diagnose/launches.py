@@ -154,7 +154,7 @@ def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Fi
     why = facts.get("problem") or reason or "no reason was printed"
     return Finding(
         level="problem",
-        rule="end",
+        rule="incomplete",
         where=f"launch {name}",
         found=f"{outcome}, exit status {status}, no result: {why}",
         advice=f"see the end of its output (imb show {shell_word(name)}); `imb doctor` checks the MPI",
@@ -183,7 +183,7 @@ def ends(case: Case) -> Iterator[Finding]:
             ending = incomplete_reason(launch.facts["outcome"], status, None)
         yield Finding(
             level="warning",
-            rule="end",
+            rule="incomplete",
             where=f"launch {launch.name}",
             found=f"{ending}; {count_of(len(launch.rows), 'row')} kept",
             advice=f"see its output (imb show {shell_word(launch.name)} --output), and repeat it",

@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
 _ARGUMENTS = "imb.fabric.arguments"
-# The form with NAME, which judges earlier records and launches nothing.
-_JUDGED = Form("cannot be combined with NAME, which is judged, not run; omit it")
+# The form with RESULTS, which judges earlier records and launches nothing.
+_JUDGED = Form("cannot be combined with RESULTS, which are judged, not run; omit it")
 
 
 class SweepCommand(help.HelpCommand):
-    """A command that keeps words after `--` apart from NAMEs, because a NAME may look like a benchmark."""
+    """A command that keeps words after `--` apart from RESULTS, because a result may look like a benchmark."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -64,7 +64,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME...] [-- IMB arguments]",
+            metavar="[RESULTS...] [-- IMB arguments]",
             help="Judge these instead of running: files of records of IMB-FABRIC, labels or runs.",
             show_default=False,
         ),
@@ -228,11 +228,11 @@ def command(
     """Find the slow host, core, link or switch of a fabric, with known error rates.
 
     Pairs of endpoints are measured with IMB-FABRIC, on --hosts, in the allocation of a scheduler, or on the cores of this
-    host. A component is named if its pairs are slower than the pairs of its peers, and again in passes that confirm it. On a healthy fabric,
+    host. A host, core, link or switch is named if its pairs are slower than the pairs of its peers, and again in passes that confirm it. On a healthy fabric,
     the probability that anything is named is at most 1 %. Links and switches need --topology. Each launch is kept as a
     run; after Ctrl-C or a crash, `imb run --resume` continues.
 
-    With NAME, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help all` lists them.
+    With RESULTS, nothing is run; the records of earlier runs are judged. IMB arguments follow --; `IMB-FABRIC -help all` lists them.
 
     \b
     Examples:
@@ -242,7 +242,7 @@ def command(
       imb fabric records.jsonl --format json
       imb fabric --hosts 'node[001-064]' --baseline acceptance
 
-    Exit status: 0 healthy, 10 bad (a component is named, or a host does not answer), 11 inconclusive, 2 usage error, 130 interrupted.
+    Exit status: 0 healthy, 10 bad (a part of the fabric is named, or a host does not answer), 11 inconclusive, 2 usage error, 130 interrupted.
     """
     from msgspec.structs import replace
 
@@ -261,11 +261,11 @@ def command(
     arguments: list[str] = ctx.meta[_ARGUMENTS]
     share_of(relevant, "--relevant")
     if drain and names:
-        raise ImbError("--drain needs a measurement of now; omit NAME, or run the printed commands")
+        raise ImbError("--drain needs a measurement of now; omit RESULTS, or run the printed commands")
     if names:
         _JUDGED.refuse_others(ctx)
         if arguments:
-            raise ImbError(f"NAME is judged, not run; omit the IMB arguments {' '.join(arguments)}")
+            raise ImbError(f"RESULTS are judged, not run; omit the IMB arguments {' '.join(arguments)}")
     if quick and (rounds or serial):
         raise ImbError("--quick has rounds of its own; omit --rounds and --serial")
     if page:

@@ -161,7 +161,7 @@ def judge_launches(
             line = f"not judged, as fewer than {FEWEST} of their pairs {clause}: {list_first(list(names), _LISTED)}"
             verdict = _limit_to_inconclusive(verdict, line)
     if largest >= 1 + against.least and verdict.state == "healthy":
-        slower = f"all pairs take {percent_text(largest - 1, 1)} longer than in {against.past_name}; no single component does"
+        slower = f"all pairs take {percent_text(largest - 1, 1)} longer than in {against.past_name}; no single part of the fabric does"
         verdict = _limit_to_inconclusive(verdict, slower)
     kinds = {kind for launch in launches if (kind := launch.run.option("endpoint", str))}
     judged = SweepReport(

@@ -99,7 +99,7 @@ def _print(
         say("")
         Screen().table(HEADINGS, rows, right=(3, 5), fold=(2, 7))
         if more:
-            say(f"and {count_of(more, 'component')} more; --format json has all")
+            say(f"and {count_of(more, 'part')} more; --format json has all")
         if any(row[0].startswith("(") for row in rows):
             say("(in brackets: suspect, not confirmed, or not separated from others)")
         say("")

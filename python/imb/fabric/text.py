@@ -76,7 +76,7 @@ def sweep_headline(judged: SweepReport) -> str:
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
         unjudged = f"; not judged: {list_first(verdict.unjudged)}" if verdict.unjudged else ""
-        return f"healthy: no component is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{unjudged}"
+        return f"healthy: no part of the fabric is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{unjudged}"
     if several := [
         suspect
         for suspect in unsure

@@ -182,7 +182,7 @@ def test_baseline(imb: Imb, tmp_path: Path) -> None:
     said = imb("fabric", now, "--baseline", before)
     assert (said.code, said.out.splitlines()[0]) == (
         0,
-        f"healthy: no component is significantly slower by 5.0 % or more than in {before}",
+        f"healthy: no part of the fabric is significantly slower by 5.0 % or more than in {before}",
     )
     now.write_bytes(fabrics.records(names[1:], leaf=32, slow={16: 0.5, 3: 0.5}, seed=2))
     said = imb("fabric", now, "--baseline", before)
@@ -203,7 +203,9 @@ def test_a_fabric_slower_as_a_whole_is_inconclusive(imb: Imb, tmp_path: Path) ->
     before.write_bytes(fabrics.records(names))
     now.write_bytes(fabrics.records(names, slow=dict.fromkeys(range(16), 0.2), seed=2))
     said = imb("fabric", now, "--baseline", before)
-    assert said.code == 11 and "longer than in" in said.out and "no single component does" in said.out
+    assert (
+        said.code == 11 and "longer than in" in said.out and "no single part of the fabric does" in said.out
+    )
 
 
 def test_a_baseline_of_other_hosts_judges_nothing(imb: Imb, tmp_path: Path) -> None:
@@ -647,10 +649,10 @@ def test_records_have_no_options_of_launches(imb: Imb, tmp_path: Path) -> None:
         said = imb("fabric", records, *words)
         assert (said.code, said.out) == (2, "")
         assert said.err == (
-            f"imb: {words[0]} cannot be combined with NAME, which is judged, not run; omit it\n"
+            f"imb: {words[0]} cannot be combined with RESULTS, which are judged, not run; omit it\n"
         )
     said = imb("fabric", records, "--", "-iter", "3")
-    assert (said.code, said.err) == (2, "imb: NAME is judged, not run; omit the IMB arguments -iter 3\n")
+    assert (said.code, said.err) == (2, "imb: RESULTS are judged, not run; omit the IMB arguments -iter 3\n")
 
 
 def test_a_dry_run_runs_nothing(imb: Imb, tmp_path: Path, archive: Archive) -> None:
