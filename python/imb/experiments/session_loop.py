@@ -15,6 +15,7 @@ from imb.model.units import count_of
 from imb.report.terminal import say
 from imb.runner import lock, session
 from imb.runner.experiment import Experiment, SessionEnd
+from imb.runner.transports import TransportReports
 from imb.store.store import Archive, ArchiveFull
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def launch_all(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = 
                 most_ranks = max(ranks, default=variant.intent.ranks)
                 examine_shared_cpus(variant.intent, most_ranks, variant.name)
             executed = SessionEnd([], 0, None, plan)
+            transports = TransportReports()
             if plan.items:
-                executed = _launch_planned(experiment, plan, verbose=verbose)
+                executed = _launch_planned(experiment, plan, transports, verbose=verbose)
             while not executed.stopped:
                 following = experiment.next(executed.plan, executed.over, None, _say)
                 if following.stop:
@@ -58,7 +60,9 @@ def launch_all(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = 
                     break
                 session.extend(archive, following.plan)
                 announced = bool(experiment.grows and executed.plan.items)
-                executed = _launch_planned(experiment, following.plan, verbose=verbose, announced=announced)
+                executed = _launch_planned(
+                    experiment, following.plan, transports, verbose=verbose, announced=announced
+                )
             if experiment.grows:
                 session.stop(archive, executed.plan, "its last stage has ended")
             return executed
@@ -75,7 +79,12 @@ def _say(line: str) -> None:
 
 
 def _launch_planned(
-    experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool, announced: bool = False
+    experiment: Experiment[Any, Any],
+    plan: Plan,
+    transports: TransportReports,
+    *,
+    verbose: bool,
+    announced: bool = False,
 ) -> SessionEnd:
     """Runs the launches of the plan that are not over. `announced`: a line about them was printed already."""
     from imb.model import records
@@ -151,6 +160,7 @@ def _launch_planned(
                     archive,
                     plan,
                     items,
+                    transports=transports,
                     on_start=display.show_command,
                     on_progress=display.show,
                     on_problem=lambda item, line: display.warn(f"imb: {launch_name(plan, item)}: {line}"),

@@ -47,7 +47,7 @@ from imb.runner.session import (
     stall_limit,
     waits_for_allocation,
 )
-from imb.runner.transports import reported_transports
+from imb.runner.transports import TransportReports
 from imb.store.durable_files import write_whole
 from imb.store.reading import each_readable, readable_json
 from imb.store.store import SHORT, Archive, Content
@@ -71,6 +71,7 @@ def execute(
     plan: Plan,
     items: Sequence[Item],
     *,
+    transports: TransportReports,
     on_start: Callable[[Item, Command], None] = lambda item, command: None,
     on_progress: Callable[[Progress, float], None] = lambda progress, seconds: None,
     on_problem: Callable[[Item, str], None] = lambda item, line: None,
@@ -124,7 +125,7 @@ def execute(
     for running in started:
         if running.facts["outcome"] == "measured":
             report_measured(running)
-    interrupted = any(_ask_transports(plan, running) for running in started)
+    interrupted = any(_ask_transports(plan, running, transports) for running in started)
     results = [
         _store(archive, plan, running.item, running.facts, None if "note" in running.facts else seconds)
         for running in started  # the time of a launch that lingered does not predict the duration of others
@@ -330,7 +331,7 @@ def _launch_interleaved(
             running.facts.setdefault("exit_status", None)  # for a launch that was not started
 
 
-def _ask_transports(plan: Plan, running: _Started) -> bool:
+def _ask_transports(plan: Plan, running: _Started, transports: TransportReports) -> bool:
     """Records the transports that the MPI reports, unless the launch was killed. A further launch asks for them, after the measuring one, so
     that a failure or hang shows in the measuring one only. Returns whether the user interrupted it."""
     if (
@@ -339,7 +340,7 @@ def _ask_transports(plan: Plan, running: _Started) -> bool:
         or running.progress.end is None
     ):
         return False
-    reported, interrupted = reported_transports(plan, running.item, running.secrets)
+    reported, interrupted = transports.ask(plan, running.item, running.secrets)
     running.facts["conditions"]["transports"] = reported
     return interrupted
 

@@ -15,21 +15,24 @@ from imb.runner.session import Item, Plan, asking_command_of
 
 _SECONDS = 20.0  # time limit of a launch that reports transports; it takes about one second
 
-_reported: dict[tuple[str, int, int | None], str | None] = {}  # by session, variant and ranks
 
+class TransportReports:
+    """The transports that the MPI of a session reports. The launch that asks runs once per variant and number of ranks."""
 
-def reported_transports(plan: Plan, item: Item, hide: Collection[str]) -> tuple[str | None, bool]:
-    """The transports that the MPI reports, or None; and whether the user interrupted the launch that asks. That launch runs once per session,
-    variant and number of ranks."""
-    interrupted = False
-    key = plan.id, item.variant, item.ranks
-    if key not in _reported:
-        _reported[key] = None
-        with contextlib.suppress(ImbError, OSError):
-            if command := asking_command_of(plan, item):
-                known = plan.variants[item.variant].mpi.known
-                _reported[key], interrupted = ask_transports(known, command, hide)
-    return _reported[key], interrupted
+    def __init__(self) -> None:
+        self._reports: dict[tuple[int, int | None], str | None] = {}
+
+    def ask(self, plan: Plan, item: Item, hide: Collection[str]) -> tuple[str | None, bool]:
+        """The transports, or None; and whether the user interrupted the launch that asks."""
+        interrupted = False
+        key = item.variant, item.ranks
+        if key not in self._reports:
+            self._reports[key] = None
+            with contextlib.suppress(ImbError, OSError):
+                if command := asking_command_of(plan, item):
+                    known = plan.variants[item.variant].mpi.known
+                    self._reports[key], interrupted = ask_transports(known, command, hide)
+        return self._reports[key], interrupted
 
 
 def ask_transports(mpi: MpiLibrary, command: Command, hide: Collection[str] = ()) -> tuple[str | None, bool]:
