@@ -892,8 +892,9 @@ def test_rows_beyond_the_budget_are_no_failed_launch(imb: Imb, archive: Archive)
         "B: 3 launches did not reach all rows within the budget of a launch: give a longer --launch-budget"
         in out["short"]
     )
-    assert "ended as failed" not in out["short"]
-    assert all("B: 3 launches ended as failed" in out[label] for label in ("lost", "dead"))
+    assert "incomplete" not in out["short"]
+    assert "B: 3 launches incomplete: some rows could not be measured" in out["lost"]
+    assert "B: 3 launches incomplete: failed with exit status 9" in out["dead"]
 
 
 def test_a_row_that_one_launch_failed_to_measure_is_one_test_case(imb: Imb, archive: Archive) -> None:
@@ -931,7 +932,7 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
         content(rows, end=End(state="interrupted"), labels=["bad"])
         for rows in (bad[2], rows_of(1, seed=3)[0])
     )
-    archive.add(content(bad[3], facts={"outcome": "timeout"}, labels=["bad"]))
+    archive.add(content(bad[3], facts={"outcome": "timed_out"}, labels=["bad"]))
     slow = [msgspec.structs.replace(one, time_avg_seconds=(one.time_avg_seconds or 0) * 4) for one in bad[4]]
     archive.add(content(slow, labels=["bad"]))
     out = " ".join(imb("compare", "good", "bad").out.split())
@@ -939,7 +940,7 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
         "B: wrong data received in 1 row (PingPong, 2 ranks, 1024 bytes)",
         "B: 1 launch was cut off",
         "B: 2 launches were interrupted",
-        "B: 1 launch ended as timeout",
+        "B: 1 launch incomplete: killed at its time limit",
         "B: missing in some launches: 7 rows (Allreduce, 2 ranks, 8 bytes; ",
         "only B has failures: 1 row (Allreduce, 2 ranks, 4194304 bytes): out of memory",
         "only A has 1 row (Extra, 2 ranks, 0 bytes)",

@@ -14,7 +14,9 @@ from imb.compare import condition_diff
 from imb.compare.dominant_state import launches_outside_dominant_state, sentences_of
 from imb.compare.log_speeds import NO_MESSAGE, levels_of_launches
 from imb.compare.pairing import share_launches
+from imb.model.facts import fact
 from imb.model.observations import Key, Launch, Side, are_interleaved
+from imb.model.outcomes import incomplete_reason
 from imb.model.text import natural_key
 from imb.model.units import abridge, count_of, duration, percent_text, us
 from imb.stats.arrays import Values
@@ -178,7 +180,10 @@ def _end_phrase(launch: Launch) -> str | None:
     causes = {failure.cause for failure in launch.failures.values()}
     if outcome == "failed" and causes == {"over_budget"} and launch.facts.get("exit_status") in (0, 3, None):
         return "did not reach all rows within the budget of a launch: give a longer --launch-budget (launch_budget in a campaign file)"
-    return f"ended as {outcome}" if isinstance(outcome, str) and outcome != "measured" else None
+    if not isinstance(outcome, str) or outcome == "measured":
+        return None
+    facts = launch.facts
+    return f"incomplete: {incomplete_reason(outcome, fact(int, facts, 'exit_status'), fact(str, facts, 'problem'))}"
 
 
 def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from imb.model.errors import ImbError
+from imb.model.mpis import Mpich
 from imb.model.text import one_line
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.tuner import (
@@ -41,10 +42,8 @@ from imb.tune.watch_library import (
 
 _Tree: TypeAlias = dict[str, Any]  # the values are again trees, which mypy cannot express here
 
-GENERIC, COMPOSITIONS = (
-    "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
-    "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE",
-)
+_PREFIX = Mpich.variables[0]
+GENERIC, COMPOSITIONS = (f"{_PREFIX}{device}COLL_SELECTION_TUNING_JSON_FILE" for device in ("", "CH4_"))
 _FILE, _COMPOSITION_FILE = "mpich-algorithms.json", "mpich-compositions.json"
 _NEEDED = "imb tune has been tried with MPICH 5.0"
 _MOST_BYTES = 2**31 - 1  # the library reads message sizes in trees by atoi
@@ -93,7 +92,7 @@ _MANY_ELEMENTS = {
     ("Allreduce", "k_reduce_scatter_allgather"),
     ("Reduce", "reduce_scatter_gather"),
 }
-# The parameters of a leaf, and the variables with their values (without MPIR_CVAR_ and the collective) for the same algorithm.
+# The parameters of a leaf, and the variables with their values (without the prefix and the collective) for the same algorithm.
 PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("Allreduce", "recursive_multiplying"): {"k": "RECURSIVE_MULTIPLYING_KVAL"},
     ("Allreduce", "tree"): {
@@ -173,7 +172,7 @@ class MpichTuner(Tuner):
     def _variables(self) -> tuple[dict[str, str], dict[str, str]]:
         """Values and descriptions of the library's MPI_T variables."""
         text = self.mpi.ask("mpivars") or ""
-        pattern = r"(?ms)^\t(MPIR_CVAR_\w+) *=([^\t\n]*)\tSCOPE_\w+\t[^\t]*\t\w+\t\w+\t(.*?)(?=^\t|\Z)"
+        pattern = rf"(?ms)^\t({_PREFIX}\w+) *=([^\t\n]*)\tSCOPE_\w+\t[^\t]*\t\w+\t\w+\t(.*?)(?=^\t|\Z)"
         rows = re.findall(pattern, text)
         if not rows:
             raise ImbError(f"{self.mpi.version}: mpivars lists no variables; install it beside the launcher")
@@ -363,9 +362,9 @@ class MpichTuner(Tuner):
         environment = {
             "LD_PRELOAD": str(library),
             FOLDER: str(folder.absolute()),
-            "MPIR_CVAR_NOLOCAL": "1",
-            "MPIR_CVAR_CH4_NETMOD": "ucx",
-            "MPIR_CVAR_DEBUG_SUMMARY": "1",
+            Mpich.transport_choice: "1",
+            f"{_PREFIX}CH4_NETMOD": "ucx",
+            **Mpich.report,
         }
         return Watch(
             Switch(environment),
@@ -384,7 +383,7 @@ class MpichTuner(Tuner):
 
 
 def _variable(collective: str, name: str) -> str:
-    return f"MPIR_CVAR_{collective.upper()}_{name}"
+    return f"{_PREFIX}{collective.upper()}_{name}"
 
 
 def _leaves(tree: _Tree) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from imb.model.errors import ImbError
+from imb.model.mpis import OpenMpi
 from imb.model.text import one_line
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.tuner import (
@@ -37,6 +38,7 @@ from imb.tune.watch_library import (
 )
 
 TUNED, HAN = "coll_tuned", "coll_han"
+_PREFIX = OpenMpi.variables[0]
 
 
 class _Collective(NamedTuple):
@@ -211,7 +213,7 @@ class OpenMpiTuner(Tuner):
     # --- Switches ---
 
     def base(self) -> Switch:
-        return Switch({f"OMPI_MCA_{TUNED}_use_dynamic_rules": "1"})
+        return Switch({f"{_PREFIX}{TUNED}_use_dynamic_rules": "1"})
 
     def _settings(self, collective: str, algorithm: Algorithm) -> dict[str, str]:
         traits = _COLLECTIVES[collective]
@@ -241,7 +243,7 @@ class OpenMpiTuner(Tuner):
             return self.base()
         settings = self._settings(collective, algorithm)
         return Switch(
-            {**self.base().environment, **{f"OMPI_MCA_{name}": value for name, value in settings.items()}}
+            {**self.base().environment, **{f"{_PREFIX}{name}": value for name, value in settings.items()}}
         )
 
     # --- Files ---
@@ -263,10 +265,10 @@ class OpenMpiTuner(Tuner):
 
     def _switch(self, folder: Path) -> Switch:
         environment = dict(self.base().environment)
-        environment[f"OMPI_MCA_{TUNED}_dynamic_rules_filename"] = str((folder / _FILE).absolute())
+        environment[f"{_PREFIX}{TUNED}_dynamic_rules_filename"] = str((folder / _FILE).absolute())
         if (folder / _HAN_FILE).exists():
-            environment[f"OMPI_MCA_{HAN}_use_dynamic_file_rules"] = "1"
-            environment[f"OMPI_MCA_{HAN}_dynamic_rules_filename"] = str((folder / _HAN_FILE).absolute())
+            environment[f"{_PREFIX}{HAN}_use_dynamic_file_rules"] = "1"
+            environment[f"{_PREFIX}{HAN}_dynamic_rules_filename"] = str((folder / _HAN_FILE).absolute())
         return Switch(environment)
 
     def read(self, folder: Path) -> tuple[dict[Cell, Algorithm], list[Cell], Switch]:
