@@ -248,7 +248,7 @@ def test_a_name_of_several_mpis_means_one_of_them_for_every_command(
         said = imb(*words)
         line = f"imb: openmpi is {mpis['one']}; there is also {mpis['other']}"
         assert line in said.err.splitlines(), (words, said)
-    linked = installations.LinkedWith((known_mpis.OPEN_MPI,), tmp_path / "other/lib/libmpi.so.40")
+    linked = installations.LinkedMpis((known_mpis.OPEN_MPI,), tmp_path / "other/lib/libmpi.so.40")
     monkeypatch.setattr(installations, "linked_mpis", lambda programs: linked)
     monkeypatch.setattr("imb.cli.launching._printed", set())
     said = imb("run", "PingPong", "--dry-run", "--mpi", "openmpi", *programs)

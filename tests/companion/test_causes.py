@@ -283,9 +283,7 @@ def test_false_alarms_are_as_rare_as_they_say() -> None:
         groups = np.arange(200) % 4
         seconds = np.exp(slow * 0.1)
         amounts = random.poisson(0.5 * seconds).astype(np.float64)
-        p = association.test_within_launch(
-            amounts, seconds, association.rank_within_rows(slow, groups), groups
-        )
+        p = association.test_within_launch(amounts, seconds, association.rank_in_rows(slow, groups), groups)
         assert p is not None
         below += p <= 0.01
     assert (

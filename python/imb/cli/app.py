@@ -39,7 +39,7 @@ class _Commands(Mapping[str, Any]):
         return _import_command(name)
 
 
-class _InOrder(typer.core.TyperGroup):
+class _CommandGroup(typer.core.TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = cast(Any, _Commands())
@@ -64,7 +64,7 @@ class _InOrder(typer.core.TyperGroup):
 
 app = typer.Typer(
     name="imb",
-    cls=_InOrder,
+    cls=_CommandGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -132,7 +132,7 @@ def run(words: list[str]) -> int:
     could not be read are printed last; the exit status is 1 if rows of a named file are missing."""
     unread: dict[str, bool] = {}  # line to print -> whether rows of a named file are missing
     try:
-        with _notes(unread):
+        with _print_notes(unread):
             status = _status(words)
     except ImbError as error:
         _print_unread(unread)
@@ -149,7 +149,7 @@ def _status(words: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # `imb` alone: its message is the help
             say(*_message(error).split("\n"), err=True)
             return Status.USAGE
-        raise ImbError(_usage(error, words)) from error
+        raise ImbError(_usage_message(error, words)) from error
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     return status if isinstance(status, int) else 0
@@ -163,7 +163,7 @@ def _print_unread(unread: Mapping[str, bool]) -> bool:
 
 
 @contextlib.contextmanager
-def _notes(unread: dict[str, bool]) -> Iterator[None]:
+def _print_notes(unread: dict[str, bool]) -> Iterator[None]:
     """Print the first notes on what cannot be read, and the number of the others. Notes on lines are
     collected in `unread`."""
     count = 0
@@ -206,7 +206,7 @@ def _message(error: Exception) -> str:
     return str(getattr(error, "format_message", lambda: error)())
 
 
-def _usage(error: Exception, arguments: list[str]) -> str:
+def _usage_message(error: Exception, arguments: list[str]) -> str:
     """The message of a usage error, with the command that lists the options."""
     message = " ".join(_message(error).split())
     for pattern, plain in _PLAIN_MESSAGES:

@@ -113,11 +113,11 @@ def set_(
     limits = _tolerances(tolerance) or {"time": 0.05}
     baseline = baseline_versions.make(name, results, limits, note=note, foreign=foreign)
     say(_line(baseline_versions.add(store, baseline)))
-    if lack := _lack(baseline):
+    if lack := _shortage(baseline):
         say(f"imb: note: {baseline.name} has {lack}", err=True)
 
 
-def _lack(baseline: Baseline) -> str | None:
+def _shortage(baseline: Baseline) -> str | None:
     """The launches and sessions of a baseline and advice, if they are too few, or None if they are enough."""
     from imb.compare.pairing import separate_sessions, session_of
     from imb.compare.session_bound import FACTOR

@@ -121,7 +121,7 @@ def _side_notes(name: str, side: Side) -> Iterator[str]:
     for how, count in ends.items():
         ended = how if count == 1 else re.sub("^was ", "were ", how)
         yield f"{name}: {count_of(count, 'launch')} {ended}; rows measured until then are included"
-    if lacking := _lacking(side):
+    if lacking := _missing_rows(side):
         yield f"{name}: missing in some launches: {_row_names(lacking)}"
 
 
@@ -153,7 +153,7 @@ def _repeats(a: Side, b: Side) -> Iterator[str]:
         )
 
 
-def _lacking(side: Side) -> list[Key]:
+def _missing_rows(side: Side) -> list[Key]:
     """Rows that are missing in a launch which has other rows of the same curve. A launch without any row of
     the curve may have run other benchmarks."""
     curves: dict[Key, dict[Key, int]] = {}

@@ -161,7 +161,7 @@ def parts_of(
         certain=_is_certain(parts),
         half_width=known_median([row.half_width for row in rows]),
         total=known_median([row.total for row in rows]),
-        mixed=sum(not _is_of_one_state(row) for launch in launches for row in launch.rows.values()),
+        mixed=sum(not _has_one_state(row) for launch in launches for row in launch.rows.values()),
         unusual=away,
     )
 
@@ -224,7 +224,7 @@ def _figure(row: Result) -> tuple[float, float | None] | None:
     """The logarithm of a row's time and its standard error, or None unless the row reports the fastest state
     of its launch."""
     time = _time(row)
-    return (math.log(time), _error(row)) if time and _is_of_one_state(row) else None
+    return (math.log(time), _error(row)) if time and _has_one_state(row) else None
 
 
 def _row(key: Key, launches: Sequence[Launch], figures: Figures) -> RowParts:
@@ -259,7 +259,7 @@ def _time(row: Result) -> float | None:
     return time if time is not None and 0 < time < math.inf else None
 
 
-def _is_of_one_state(row: Result) -> bool:
+def _has_one_state(row: Result) -> bool:
     """Whether a row reports a single state. If too few samples saw the fastest state, the row reports all
     samples."""
     return row.passes is None or row.passes.reference_state

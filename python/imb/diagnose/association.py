@@ -38,7 +38,7 @@ def divide_by_neighbors(times: Values, groups: Groups) -> Values:
     return ratios
 
 
-def rank_within_rows(values: Values, groups: Groups) -> Values:
+def rank_in_rows(values: Values, groups: Groups) -> Values:
     """Ranks from -0.5 to 0.5 among the values of the same row; equal values share their mean rank. 0 if the
     row has one value."""
     ranks = np.zeros(len(values))
@@ -52,7 +52,7 @@ def rank_within_rows(values: Values, groups: Groups) -> Values:
 def test_within_launch(amounts: Values, seconds: Values, slowness: Values, groups: Groups) -> float | None:
     """The p-value over the samples of a launch, in the order of time, or None if there are too few samples.
     All arrays have shape (samples,). `amounts`: of the disturbance; `seconds`: duration of the sample;
-    `slowness`: `rank_within_rows` of `divide_by_neighbors`; `groups`: number of the sample's row.
+    `slowness`: `rank_in_rows` of `divide_by_neighbors`; `groups`: number of the sample's row.
 
     A slow sample lasts longer, so more happens in it by chance. So each amount counts minus the amount
     expected from the mean rate of the row and the duration of the sample. The product with slowness is 0 in

@@ -186,7 +186,7 @@ def _summarize_samples(cause: Cause, series: SampleSeries) -> SampleAssociation 
         return None
     amounts = series.amounts[counter]
     times = association.divide_by_neighbors(series.times, series.groups)
-    slowness = association.rank_within_rows(times, series.groups)
+    slowness = association.rank_in_rows(times, series.groups)
     p = association.test_within_launch(amounts, series.seconds, slowness, series.groups)
     waited = 0.0
     if counter == "run_delay_seconds":

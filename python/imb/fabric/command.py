@@ -252,8 +252,8 @@ def command(
         FabricExperiment,
         judge_command_on_interrupt,
         planned_launches,
-        reference_of,
         refuse_reserved_arguments,
+        sweep_reference,
     )
     from imb.mpi.allocation import offered_hosts
     from imb.runner import session
@@ -281,7 +281,7 @@ def command(
     )
     if names:
         raise typer.Exit(_judge(store, names, settings))
-    against = reference_of(store, settings, [])  # before any launch, so that errors in files come first
+    against = sweep_reference(store, settings, [])  # before any launch, so that errors in files come first
     refuse_reserved_arguments(
         arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None
     )
@@ -322,11 +322,11 @@ def command(
 def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int:
     """Judge earlier records, print the verdict, and return the exit status. Raises ImbError."""
     from imb.fabric import evaluation
-    from imb.fabric.experiment import reference_of
+    from imb.fabric.experiment import sweep_reference
     from imb.fabric.output import conclude
 
     sources = evaluation.sources_named(store, names)
-    against = reference_of(store, settings, sources)
+    against = sweep_reference(store, settings, sources)
     notes: list[str] = []
     launches = evaluation.launches_of(sources, notes)
     judged, topology = evaluation.judge_launches(launches, sources, against, notes)

@@ -70,7 +70,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         super().__init__(archive, plan)
         self._archive, self._plan = archive, plan
         self._drain, self._page = drain, page
-        self.against = against or reference_of(archive, self.settings, [])
+        self.against = against or sweep_reference(archive, self.settings, [])
         self.sources: Sources = []
         self.notes: list[str] = []
         self._failed: dict[str, list[str]] = {}  # incomplete launches, by reason
@@ -203,7 +203,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
             item = self._planned_launch(number, benchmark_size)
             if item is None:
                 share = self._remaining_seconds() / (len(stage.sizes) - index)
-                if (share < _LEAST and self.sources) or self._was_left_out(number, benchmark_size):
+                if (share < _LEAST and self.sources) or self._is_left_out(number, benchmark_size):
                     self.notes.append(f"--budget is used up; {_size_names([benchmark_size])} not measured")
                     continue
                 if file and stage.rounds is not None:
@@ -233,7 +233,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         place = self._place(number, benchmark_size)
         return next((item for item in self._plan.items if (item.turn, item.cell) == place), None)
 
-    def _was_left_out(self, number: int, benchmark_size: Size) -> bool:
+    def _is_left_out(self, number: int, benchmark_size: Size) -> bool:
         """Whether a launch that the plan lacks was left out earlier: others follow it, or the sweep has
         ended."""
         place = self._place(number, benchmark_size)
@@ -364,7 +364,7 @@ def planned_launches(settings: SweepSettings, ranks: int) -> list[str]:
     return [*lines, f"times at {_ROUND:g} s for a round; nothing was run"]
 
 
-def reference_of(store: Archive, settings: SweepSettings, sources: Sources) -> SweepReference:
+def sweep_reference(store: Archive, settings: SweepSettings, sources: Sources) -> SweepReference:
     """What a sweep is judged by. Raises ImbError, also if the page would overwrite a file that is read."""
     from imb.fabric import evaluation
     from imb.store.outputs import refuse_overwriting

@@ -19,9 +19,9 @@ from imb.fabric.text import (
     certainty,
     components,
     detectable_effect,
+    group_silent_by_cause,
     line_of,
     notes_below_table,
-    silent_by_cause,
     sweep_headline,
 )
 from imb.model.units import list_first, percent_text, size
@@ -50,7 +50,7 @@ def fabric_page(
             views.append((f"{name}, relative to pairs of the same distance", ratio, "times the median", 0))
         views.append((name, seconds * 1e6, "µs", sweep.bytes))
     order = order_of(endpoints, times[0] if times else np.empty((0, 0)), topology)
-    suspected, silent = components(judged), silent_by_cause(judged)
+    suspected, silent = components(judged), group_silent_by_cause(judged)
     foot = detectable_effect(judged)
     page = {
         "title": f"Fabric of {len(endpoints):,} {'endpoints' if judged.endpoint_kind != 'host' else 'hosts'}",

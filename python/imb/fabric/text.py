@@ -58,7 +58,7 @@ def sweep_headline(judged: SweepReport) -> str:
     ]
     parts = [f"slow: {', '.join(names_of_slow)}"] if slow else []
     lost: dict[str, dict[str, list[str]]] = {}
-    for label, names in silent_by_cause(judged).items():
+    for label, names in group_silent_by_cause(judged).items():
         lost.setdefault(label, {})[judged.endpoint_kind] = names
     for suspect in named:
         if suspect not in slow:
@@ -89,7 +89,7 @@ def sweep_headline(judged: SweepReport) -> str:
     return f"inconclusive: {_uncertainty_reason(judged)}"
 
 
-def silent_by_cause(judged: SweepReport) -> dict[str, list[str]]:
+def group_silent_by_cause(judged: SweepReport) -> dict[str, list[str]]:
     """Names of silent endpoints, by `no answer` or `failed (out of memory)`."""
     by_label: dict[str, list[str]] = {}
     for endpoint in judged.verdict.silent:
@@ -267,7 +267,7 @@ def notes_below_table(judged: SweepReport) -> list[str]:
     """Lines after the table of suspects."""
     verdict, endpoints = judged.verdict, judged.endpoints
     lines: list[str] = []
-    lines += [f"{label}: {list_first(names, 8)}" for label, names in silent_by_cause(judged).items()]
+    lines += [f"{label}: {list_first(names, 8)}" for label, names in group_silent_by_cause(judged).items()]
     for ends in verdict.silent_together:
         first, second = (endpoints[end].name for end in ends)
         lines.append(
@@ -311,14 +311,14 @@ def fabric_json(judged: SweepReport, status: int, drained: Sequence[Mapping[str,
     verdict = judged.verdict
     names = [endpoint.name for endpoint in judged.endpoints]
 
-    def plain(record: Any) -> Any:
+    def to_json(record: Any) -> Any:
         return msgspec.to_builtins(record, enc_hook=lambda array: array.tolist())
 
     suspects = [
-        {**plain(suspect), "endpoint_names": [names[i] for i in suspect.endpoints]}
+        {**to_json(suspect), "endpoint_names": [names[i] for i in suspect.endpoints]}
         for suspect in verdict.suspects
     ]
-    sizes = plain(verdict.per_size)
+    sizes = to_json(verdict.per_size)
     if judged.baseline:
         for entry in sizes:
             entry["level_ratio"] = entry.pop("level_seconds") / RATIO_OF_ONE
@@ -332,12 +332,12 @@ def fabric_json(judged: SweepReport, status: int, drained: Sequence[Mapping[str,
         "least_effect": judged.least,
         "baseline": judged.baseline,
         "sources": list(judged.sources),
-        "endpoints": [plain(endpoint) for endpoint in judged.endpoints],
+        "endpoints": [to_json(endpoint) for endpoint in judged.endpoints],
         "suspects": suspects,
         "silent": [names[endpoint] for endpoint in verdict.silent],
         "silent_together": [[names[end] for end in ends] for ends in verdict.silent_together],
-        "asymmetric": plain(verdict.asymmetric),
-        "populations": plain(verdict.populations),
+        "asymmetric": to_json(verdict.asymmetric),
+        "populations": to_json(verdict.populations),
         "sizes": sizes,
         "unjudged": list(verdict.unjudged),
         "notes": list(dict.fromkeys((*judged.notes, *verdict.notes))),

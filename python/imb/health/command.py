@@ -183,7 +183,7 @@ def command(
             if not learn:
                 raise typer.Exit(_check(path, kept, began + within - RESERVED))
             named_mpi = mpi if is_given(context, "mpi") else None
-            if kept and _asks_for_other(kept, named_mpi, programs, np, benchmark, lengths):
+            if kept and _wants_other_measurement(kept, named_mpi, programs, np, benchmark, lengths):
                 raise ImbError(
                     f"{path} has sessions of another MPI, --np, --benchmark or --bytes; omit these, or remove it to begin anew"
                 )
@@ -314,7 +314,7 @@ def _new_file(
     )
 
 
-def _asks_for_other(
+def _wants_other_measurement(
     kept: HealthFile,
     mpi: str | None,
     programs: Path | None,

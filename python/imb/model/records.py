@@ -606,7 +606,7 @@ def read(text: bytes, name: str, *, samples: bool = False) -> Records:
 
 def read_launches(text: bytes, name: str, *, samples: bool = False) -> list[LaunchLines]:
     """`read`, divided by launch: at least one. The first launch begins with the file, each other one with its run record."""
-    reading = _Reading(name, samples)
+    reading = _RecordReader(name, samples)
     at = 0
     for number, line in enumerate(_lines(text), start=1):
         if not samples and line.startswith(SAMPLE) and reading.sample(line):
@@ -641,14 +641,14 @@ _BEGIN = re.compile(re.escape(RECORD))
 _MOST = 1000  # problems kept per launch; further ones are only counted
 
 
-class _Reading:
+class _RecordReader:
     """The state while a file of records is read."""
 
     def __init__(self, name: str, samples: bool) -> None:
         self.name, self.samples = name, samples
         self.current = LaunchLines()
         self.launches = [self.current]
-        self.sampled = _Sampled()
+        self.sampled = _SampledRows()
         self.filled = False  # whether the current launch has records, kept or not
         self.unnamed = 0  # number of its problems that are not kept
 
@@ -699,7 +699,7 @@ class _Reading:
     def begin(self, at: int, *, other: bool = False) -> None:
         """Begins another launch."""
         self.finish()
-        self.sampled, self.filled, self.unnamed = _Sampled(), other, 0
+        self.sampled, self.filled, self.unnamed = _SampledRows(), other, 0
         self.current = LaunchLines(start=at, records=[], problems=[], other=other)
         self.launches.append(self.current)
 
@@ -769,7 +769,7 @@ def _drop_negative_times(record: Result | Sample | Pair) -> bool:
     return bool(wrong)
 
 
-class _Sampled:
+class _SampledRows:
     """The rows of one launch in passes, and the lines of their samples, which are not decoded until needed."""
 
     def __init__(self) -> None:

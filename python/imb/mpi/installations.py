@@ -223,22 +223,22 @@ def missing_program(program: Path) -> str:
     return f"no program {program}; build it with `imb build`"
 
 
-class LinkedWith(NamedTuple):
+class LinkedMpis(NamedTuple):
     """The MPIs that can launch programs, and the MPI library with which the programs are linked."""
 
     mpis: tuple[mpis.MpiLibrary, ...]
     library: Path | None
 
 
-def linked_mpis(programs: Path) -> LinkedWith:
+def linked_mpis(programs: Path) -> LinkedMpis:
     """The MPIs and library of a program in this folder, from the output of `ldd`. No MPIs if they are unknown, as for static programs
     and scripts."""
     program = next((file for file in sorted(programs.glob("*IMB-*")) if os.access(file, os.X_OK)), None)
     status, printed = output_of(["ldd", str(program)]) if program else (127, "")
     if status:
-        return LinkedWith((), None)
+        return LinkedMpis((), None)
     place = re.search(r"\blibmpi(?:ch)?\.so\.\d+ => (/\S+)", printed)
-    return LinkedWith(mpis.launching_mpis(printed), Path(place[1]) if place else None)
+    return LinkedMpis(mpis.launching_mpis(printed), Path(place[1]) if place else None)
 
 
 def find_for(choice: str | None, programs: Path) -> Installation:

@@ -58,7 +58,7 @@ def add_figures(gpus: list[Gpu]) -> Answer:
 
 
 def _answered(nvml: Any, present: list[Gpu]) -> Answer:
-    asking = _Asking(nvml)
+    asking = _Query(nvml)
     if not any(gpu.vendor == "NVIDIA" for gpu in present):
         present = [*present, *asking.all_gpus()]
     gpus = [asking.add_details(gpu) if gpu.vendor == "NVIDIA" else gpu for gpu in present]
@@ -77,7 +77,7 @@ def _code(error: Exception | None) -> object:
     return getattr(error, "value", None)
 
 
-class _Asking:
+class _Query:
     """Calls NVML. An error counts as no answer, since old versions of the package lack some calls."""
 
     def __init__(self, nvml: Any) -> None:

@@ -118,7 +118,7 @@ class _Dictionary:
         return pa.DictionaryArray.from_arrays(indices, texts)
 
 
-class _SameColumns(msgspec.Struct):
+class _StretchGroup(msgspec.Struct):
     """Stretches with the same columns. `head_numbers`, `launch_numbers`: for each stretch, the index of its head in `heads` and of its launch."""
 
     stretches: list[Stretch] = []
@@ -131,13 +131,13 @@ class _SameColumns(msgspec.Struct):
 def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Table:
     """The rows of logs as a table with the schema RESULTS. `launches`: (name of the run, launch) pairs."""
     every = list(launches)
-    by_columns: dict[tuple[str, ...], _SameColumns] = {}
+    by_columns: dict[tuple[str, ...], _StretchGroup] = {}
     for number, (_, launch) in enumerate(every):
         component = launch.run.component
         for stretch in launch.stretches():
             alike = by_columns.get(stretch.columns)
             if alike is None:
-                alike = by_columns[stretch.columns] = _SameColumns()
+                alike = by_columns[stretch.columns] = _StretchGroup()
             key = (id(stretch.head), component)
             head = alike.number_of_head.get(key)
             if head is None:
@@ -155,7 +155,7 @@ def results_of_launches(launches: Iterable[tuple[str, LoggedLaunch]]) -> pa.Tabl
 
 
 def _table_of_columns(
-    columns: tuple[str, ...], alike: _SameColumns, launches: Sequence[tuple[str, LoggedLaunch]]
+    columns: tuple[str, ...], alike: _StretchGroup, launches: Sequence[tuple[str, LoggedLaunch]]
 ) -> pa.Table:
     stretches, heads = alike.stretches, alike.heads
     counts = np.array([stretch.count for stretch in stretches], np.int64)

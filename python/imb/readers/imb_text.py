@@ -11,7 +11,6 @@ from itertools import zip_longest
 from imb.model.catalog import kind_of
 from imb.model.records import Multi, Problem
 from imb.readers import decoration, labeled_rows
-from imb.readers import preamble as above
 from imb.readers.imb_facts import complete, drop_repeated_banners
 from imb.readers.imb_rows import (
     MARK,
@@ -26,6 +25,7 @@ from imb.readers.imb_rows import (
     row_of,
 )
 from imb.readers.logged_launches import Launches
+from imb.readers.preamble import Preamble, read_preamble, starts_part
 from imb.readers.skipped_lines import (
     UnreadRow,
     is_broken,
@@ -131,9 +131,9 @@ class _Reader:
 
     # --- Above a table -------------------------------------------------------------------------------
 
-    def read_above(self, start: int, stop: int, *, last: bool = False) -> above.Preamble:
+    def read_above(self, start: int, stop: int, *, last: bool = False) -> Preamble:
         """Reads the text before a table, or after the last one."""
-        preamble = above.read_preamble(self.text[start:stop])
+        preamble = read_preamble(self.text[start:stop])
         self.apart = any(event.kind == "text" for event in preamble.events)
         self.items_before = len(self.launches.current.items) if self.launches.current else 0
         self.launches.more += preamble.more
@@ -244,7 +244,7 @@ class _Reader:
                 failure.kind = kind_of(head.benchmark, launch.run.component)
                 rows.move_to(launch)
                 launch.items.append(failure)
-            elif above.starts_something(text) or self.is_heading(raw) or len(foreign) >= _LATER:
+            elif starts_part(text) or self.is_heading(raw) or len(foreign) >= _LATER:
                 break
             elif not interrupted and (is_damaged(text) or (not blank and is_broken(text))):
                 self.unread.append(UnreadRow(at_line, line, columns, text))
@@ -270,7 +270,7 @@ class _Reader:
         """Whether the row at `line_start` continues a table although other text begins at `end`. `last`: the table's last row."""
         if last is not None and not continues_rows(last, row, columns):
             return False
-        between = above.read_preamble(self.text[end:line_start])
+        between = read_preamble(self.text[end:line_start])
         return between.head_at is None and all(event.kind == "text" for event in between.events)
 
     def labeled_table(self, start: int, mark: int) -> int:
@@ -282,7 +282,7 @@ class _Reader:
         if head.benchmark != labeled_rows.BENCHMARK or launch is None:
             return rows_at  # the title is part of a line of other text
         heads = self.set_multi(head, grouped=False), self.set_multi(head, grouped=True)
-        place = labeled_rows.RowsAt(self.text, rows_at, self.line_of(title_at))
+        place = labeled_rows.RowsPosition(self.text, rows_at, self.line_of(title_at))
         return labeled_rows.read_table(place, heads, launch, self.line_of(rows_at), self.problem)
 
     # --- The end -------------------------------------------------------------------------------------

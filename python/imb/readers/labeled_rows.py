@@ -64,7 +64,7 @@ def labeled_failure(text: str, head: Head, line: int) -> Failure | None:
     return failure_of(f"{match['bytes']} {match['words']}", ("bytes",), head, line) if match else None
 
 
-class RowsAt(NamedTuple):
+class RowsPosition(NamedTuple):
     """The position `at` at which the rows of a table begin; `line`: the line number of its title."""
 
     text: bytes
@@ -92,7 +92,7 @@ def head_at(text: bytes, mark: int) -> tuple[int, int]:
 
 
 def read_table(
-    place: RowsAt,
+    place: RowsPosition,
     heads: tuple[Head, Head],
     launch: LoggedLaunch,
     at_line: int,
@@ -130,7 +130,7 @@ def read_table(
     return min(at, len(place.text))
 
 
-def _rows_soon(place: RowsAt, at: int) -> bool:
+def _rows_soon(place: RowsPosition, at: int) -> bool:
     """Whether a row of the same table follows within five lines."""
     for _ in range(5):
         text, at = _line_at(place.text, at)

@@ -134,10 +134,10 @@ _LONGEST = 4096  # most bytes of a line to examine; no known line is longer
 _SENTENCE = re.compile(r"[.!?,;]$")
 _LONGEST_BOX = 60  # lines
 _MOST_TEXTS = 2000  # most lines of other text to keep above one table
-_remembered: dict[bytes, Preamble] = {}
+_preambles: dict[bytes, Preamble] = {}
 
 
-def starts_something(text: str) -> bool:
+def starts_part(text: str) -> bool:
     """Whether a line without blanks around it begins a new part of a log and so cannot be text between rows."""
     if text[0] == "#":
         return bool(
@@ -155,13 +155,13 @@ def _command(line: str) -> str | None:
 
 def read_preamble(text: bytes) -> Preamble:
     """The facts in the text. As the function is pure, results for short texts (most are short) are cached."""
-    preamble = _remembered.get(text)
+    preamble = _preambles.get(text)
     if preamble is None:
         preamble = _read(text)
         if len(text) < 2000:
-            if len(_remembered) > 5000:
-                _remembered.clear()
-            _remembered[text] = preamble
+            if len(_preambles) > 5000:
+                _preambles.clear()
+            _preambles[text] = preamble
     return preamble
 
 

@@ -53,7 +53,7 @@ from imb.store.reading import each_readable, readable_json
 from imb.store.store import SHORT, Archive, Content
 
 
-class _Started(NamedTuple):
+class _RunningLaunch(NamedTuple):
     """A running launch. `spool`: the folder into which it writes; `shown`: its command without secrets; `facts`: its facts so far."""
 
     item: Item
@@ -87,7 +87,7 @@ def execute(
     began = time.monotonic()
     reported = set[int]()
 
-    def report_measured(running: _Started) -> None:
+    def report_measured(running: _RunningLaunch) -> None:
         records = running.spool / "records.jsonl"
         if running.item.number not in reported and records.exists():
             reported.add(running.item.number)
@@ -137,7 +137,7 @@ def execute(
     return results
 
 
-def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _Started:
+def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _RunningLaunch:
     spool = spool_of(archive, plan, item)
     spool.mkdir()
     command, shown = (command_of(plan, item, spool, turns, shown=shown) for shown in (False, True))
@@ -163,7 +163,7 @@ def _start(archive: Archive, plan: Plan, item: Item, turns: Sequence[str]) -> _S
     if plan.until:
         facts[FACT] = msgspec.to_builtins(plan.until.design)
     write_whole(spool / "facts.json", msgspec.json.encode(facts))
-    return _Started(item, spool, command, shown, secrets_of(plan, item), facts, Progress())
+    return _RunningLaunch(item, spool, command, shown, secrets_of(plan, item), facts, Progress())
 
 
 def _place_in_session(plan: Plan, item: Item) -> dict[str, Any]:
@@ -178,16 +178,16 @@ def _place_in_session(plan: Plan, item: Item) -> dict[str, Any]:
     return place | ({REPEATS: item.repeats} if item.repeats else {})
 
 
-class _Stopped(KeyboardInterrupt):
+class _LaunchStopped(KeyboardInterrupt):
     """Raised in a launch that stopped, to end it like an interrupt."""
 
 
 def _launch(
     plan: Plan,
-    running: _Started,
+    running: _RunningLaunch,
     on_progress: Callable[[Progress, float], None],
     on_problem: Callable[[Item, str], None],
-    on_complete: Callable[[_Started], None] = lambda running: None,
+    on_complete: Callable[[_RunningLaunch], None] = lambda running: None,
 ) -> None:
     """Runs a launch and completes its facts. `on_complete` is called when all records are written; MPI may take another second to end."""
     spool, facts, progress = running.spool, running.facts, running.progress
@@ -209,10 +209,10 @@ def _launch(
             on_problem(running.item, f"{line}; {words}")
         if limit is not None and stall_counts and progress.stalled > limit:
             stalled = f"no new row for {limit:g} s"
-            raise _Stopped(stalled)
+            raise _LaunchStopped(stalled)
         try:
             on_progress(progress, seconds)
-        except _Stopped as stop:
+        except _LaunchStopped as stop:
             stopped = str(stop)
             raise
         if (end := progress.end) and not end.exit_status and progress.ranks in (None, ranks):
@@ -281,7 +281,7 @@ def _has_content(file: Path) -> bool:
 
 def _launch_interleaved(
     plan: Plan,
-    started: Sequence[_Started],
+    started: Sequence[_RunningLaunch],
     conductor: Conductor,
     on_progress: Callable[[Progress, float], None],
     on_problem: Callable[[Item, str], None],
@@ -289,7 +289,7 @@ def _launch_interleaved(
     """Calls `_launch` for several launches at the same time, each in its thread. Ctrl-C interrupts all of them."""
     stop = threading.Event()
 
-    def run(side: int, running: _Started) -> None:
+    def run(side: int, running: _RunningLaunch) -> None:
         def tick(progress: Progress, seconds: float) -> None:
             if stop.is_set():
                 raise KeyboardInterrupt
@@ -298,7 +298,7 @@ def _launch_interleaved(
                     running.item,
                     f"{lost}; launch ended, its pair is lost; turn_timeout in a campaign file sets the limit",
                 )
-                raise _Stopped(lost)
+                raise _LaunchStopped(lost)
             if side == 0:
                 on_progress(progress, seconds)
 
@@ -331,7 +331,7 @@ def _launch_interleaved(
             running.facts.setdefault("exit_status", None)  # for a launch that was not started
 
 
-def _ask_transports(plan: Plan, running: _Started, transports: TransportReports) -> bool:
+def _ask_transports(plan: Plan, running: _RunningLaunch, transports: TransportReports) -> bool:
     """Records the transports that the MPI reports, unless the launch was killed. A further launch asks for them, after the measuring one, so
     that a failure or hang shows in the measuring one only. Returns whether the user interrupted it."""
     if (

@@ -73,7 +73,7 @@ def _schemas() -> dict[str, pa.Schema]:
     return {"results": columnar.RESULTS, "failures": columnar.FAILURES}
 
 
-class _Changed(Exception):
+class _IndexChange(Exception):
     """Another process has changed the cache: files are missing, or runs are in two segments."""
 
 
@@ -90,7 +90,7 @@ class Index:
         """Returns the result of `read`. If another process changes the cache meanwhile, calls it again; if that happens twice, calls it with
         an index in a temporary folder, which is deleted when the stack is closed."""
         for _ in range(2):
-            with suppress(_Changed):
+            with suppress(_IndexChange):
                 return read(self)
         import tempfile
 
@@ -104,11 +104,11 @@ class Index:
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Writes runs to a new segment. A run that does not fit into the columns is skipped with a note. Raises ImbError."""
-        with suppress(_Changed):  # the next reader adds them
+        with suppress(_IndexChange):  # the next reader adds them
             self._add(entries)
 
     def _add(self, entries: Sequence[Entry]) -> list[str]:
-        """`add`; returns the names of the runs in the segment. Raises ImbError, _Changed."""
+        """`add`; returns the names of the runs in the segment. Raises ImbError, _IndexChange."""
         if not entries:
             return []
         from imb.store.entries import (
@@ -132,11 +132,11 @@ class Index:
         return runs["run"]
 
     def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
-        """Writes a segment. Raises _Changed, or ImbError if the cache cannot be written."""
+        """Writes a segment. Raises _IndexChange, or ImbError if the cache cannot be written."""
         try:
             self._write_segment(runs, tables)
         except FileNotFoundError as error:
-            raise _Changed from error
+            raise _IndexChange from error
         except OSError as error:
             raise unwritable_cache(self.folder, error) from error
 
@@ -198,7 +198,7 @@ class Index:
 
     def _refresh(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
         """Adds the archive's runs that the index lacks. Returns the names of the archive's runs, and by segment these columns (including
-        `run`) of `runs`. If the index was up to date, the columns are read once. Raises _Changed."""
+        `run`) of `runs`. If the index was up to date, the columns are read once. Raises _IndexChange."""
         present = set(self.archive.ids())
         tables = self._runs_read(columns)
         known = _names(tables.values())
@@ -212,11 +212,11 @@ class Index:
         tables = _drop_copies(tables)
         names = _names(tables.values())
         if len(names) != len(set(names)) or not present.intersection(known).issubset(names):
-            raise _Changed
+            raise _IndexChange
         return present, tables
 
     def _take_in(self, new: Sequence[str]) -> list[str]:
-        """Reads new runs and adds them to the index; returns the names of the runs that could be added. Raises _Changed."""
+        """Reads new runs and adds them to the index; returns the names of the runs that could be added. Raises _IndexChange."""
         from imb.store.entries import entries_of  # as in add
 
         added: list[str] = []
@@ -292,7 +292,7 @@ class Index:
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
     def _rows_and_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
-        """The result of `rows` by column; the segments; and whether they have runs that the archive no longer has. Raises _Changed."""
+        """The result of `rows` by column; the segments; and whether they have runs that the archive no longer has. Raises _IndexChange."""
         names = columns or list(RUNS)
         present, by_segment = self._refresh(names)
         table = {
@@ -305,7 +305,7 @@ class Index:
         return table, list(by_segment), removed
 
     def _columns(self, name: str) -> Path:
-        """A Parquet file with all columns of a table and no rows. Raises _Changed."""
+        """A Parquet file with all columns of a table and no rows. Raises _IndexChange."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -322,12 +322,12 @@ class Index:
         return path
 
     def _keep(self, path: Path, data: bytes) -> None:
-        """Writes a file of this folder. It is not synced, since it can be computed again. Raises ImbError, _Changed."""
+        """Writes a file of this folder. It is not synced, since it can be computed again. Raises ImbError, _IndexChange."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, sync=False)
         except FileNotFoundError as error:
-            raise _Changed from error
+            raise _IndexChange from error
         except OSError as error:
             raise unwritable_cache(self.folder, error) from error
 
@@ -344,7 +344,7 @@ class Index:
         unknown = (path for path in files if path.name not in known)
         if new := {path.name: change for path, change in self.archive.label_log.changes(unknown)}:
             known |= new
-            with suppress(_Changed):  # the next reader reads all changes again
+            with suppress(_IndexChange):  # the next reader reads all changes again
                 self._keep(cache, add_seal(msgspec.json.encode(known)))
         return replay(known[path.name] for path in files if path.name in known)
 
@@ -362,12 +362,12 @@ class Index:
         except duckdb.Error:
             if _states_of(files) == files:
                 raise
-            raise _Changed from None
+            raise _IndexChange from None
 
     def connect(self, read: dict[Path, TableFile] | None = None) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with the up-to-date views runs, results, failures and labels. Adds the files that its queries read to `read`.
 
-        The connection can read only the files of these views, loads no extensions, and its configuration is locked. Raises _Changed.
+        The connection can read only the files of these views, loads no extensions, and its configuration is locked. Raises _IndexChange.
         """
         import duckdb
         import pyarrow as pa
@@ -405,11 +405,11 @@ def _state_of(file: Path) -> TableFile:
 
 
 def _states_of(files: Iterable[Path]) -> dict[Path, TableFile]:
-    """The current state of each file. Raises _Changed if one is missing."""
+    """The current state of each file. Raises _IndexChange if one is missing."""
     try:
         return {file: _state_of(file) for file in files}
     except FileNotFoundError as error:
-        raise _Changed from error
+        raise _IndexChange from error
 
 
 def _names(tables: Iterable[Columns]) -> list[str]:

@@ -377,7 +377,7 @@ class _Size:
                 if len(self.layout.a) >= self._possible_pairs()
                 else f"measure pairs that cross only one of {', '.join((name, *others))}"
             )
-            separable = others[0].startswith("a cable of") and self._noise_is_of_passes()
+            separable = others[0].startswith("a cable of") and self._passes_explain_noise()
         elif not confirmed:
             advice = f"measure {name} again"
         elif component.alternatives:
@@ -396,7 +396,7 @@ class _Size:
             significance(self.final, at),
         )  # fmt: skip
 
-    def _noise_is_of_passes(self) -> bool:
+    def _passes_explain_noise(self) -> bool:
         """Whether the spread of pairs is explained by their passes. Otherwise pairs differ by nature, however
         many passes there are."""
         return bool(self.final.spread < 1.5 * self.all_passes.error)
@@ -473,7 +473,7 @@ class _Size:
                 continue
             nature = 1.0 if self.launches == 1 else common_share(first.value, last.value)
             results = confirm_pairs(
-                first, last.value, self.least, both_signs=both_signs, steady=self._noise_is_of_passes()
+                first, last.value, self.least, both_signs=both_signs, steady=self._passes_explain_noise()
             )
             suspects = [
                 *first.suspects,
@@ -513,7 +513,7 @@ class _Size:
             return
         if not named and not undecided:
             again = self.launches == 1 or (self.launches == 2 and result is not None and result.again)
-            if not way and again and self._noise_is_of_passes():
+            if not way and again and self._passes_explain_noise():
                 self.screened.append(PairToRetest(a, b, self.sweep.benchmark, self.sweep.bytes))
             return
         reach = _95 * 1.25 * self.final.spread
