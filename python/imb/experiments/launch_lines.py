@@ -117,7 +117,7 @@ def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
         say(f"imb: {line}", err=True)
 
 
-def report_incomplete(executed: SessionEnd) -> bool:
+def all_measured(executed: SessionEnd) -> bool:
     """Whether every launch was complete. If not, prints a line on standard error."""
     over, left_out = executed.over, executed.left_out
     incomplete = [ended.run[:SHORT] for ended in over if ended.outcome != "measured"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.experiments.launch_lines import problem_of, report_incomplete
+from imb.experiments.launch_lines import problem_of, all_measured
 from imb.model.conditions import Interface
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK
@@ -40,7 +40,7 @@ class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
         """The launches with results. Raises ImbError if there are none."""
         from imb.store.names import launches_in
 
-        self._complete = report_incomplete(executed)
+        self._complete = all_measured(executed)
         measured = [
             launch
             for ended in executed.over
