@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imb.experiments.launch_lines import disturbance, all_measured
+from imb.experiments.launch_lines import all_measured, disturbance
 from imb.experiments.rounds import Rounds
 from imb.model.errors import ImbError
 from imb.model.statuses import Status

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.experiments.launch_lines import problem_of, all_measured
+from imb.experiments.launch_lines import all_measured, problem_of
 from imb.model.conditions import Interface
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK
