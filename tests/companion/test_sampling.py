@@ -64,7 +64,7 @@ def test_what_does_not_go_with_passes_is_measured_classic_and_says_so(
     words = ["run", "PingPong", "--mpi", mpi, "--programs", programs, "--dry-run"]
     said = imb(*words, "--", option, "on")
     assert said.code == 0 and f"PingPong {option} on -json" in said.out
-    assert said.err == f"imb: note: measuring classic (each row in one go), because of {option}\n"
+    assert said.err == f"imb: note: measuring classic (each row in one burst), because of {option}\n"
     assert imb(*words, "--classic", "--", option, "on").err == ""  # asked for
     said = imb(*words, "--precision", "1", "--", option, "on")
     assert said.code == 2 and said.err.count("\n") == 1
@@ -220,11 +220,12 @@ def test_a_campaign_that_is_classic_because_of_a_word_says_so(imb: Imb, tmp_path
     said = imb("campaign", file, "--dry-run")
     assert said.code == 0 and "-precision" not in said.out
     assert (
-        said.err.splitlines()[0] == "imb: note: measuring classic (each row in one go), because of -show_tail"
+        said.err.splitlines()[0]
+        == "imb: note: measuring classic (each row in one burst), because of -show_tail"
     )
     said = imb("ab", "--a", "", "--b", "A=1", "--mpi", mpi, "--programs", programs, "--launches", 1, "PingPong", "--",
                "-show_tail", "on")  # fmt: skip
-    assert "imb: note: measuring classic (each row in one go), because of -show_tail" in said.err
+    assert "imb: note: measuring classic (each row in one burst), because of -show_tail" in said.err
 
 
 def test_the_time_of_a_campaign_is_bounded_before_its_first_launch(imb: Imb, tmp_path: Path) -> None:

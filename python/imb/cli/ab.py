@@ -204,7 +204,7 @@ def command(
       imb ab --b-cvar MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial --mpi mpich --np 8 Bcast
       imb ab --a "bind=core" --b "bind=none" --until-decided --launches 40 -- PingPong
 
-    Exit status, as of imb compare: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs. Also: 1 launches failed
+    Exit status, as for imb compare: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs. Also: 1 launches failed
     and nothing is left to compare; 2 usage error; 130 interrupted.
     \f
     Each round launches both variants once, in random order (--a-cvar, --b-cvar: one launch in which their samples alternate), with the

@@ -126,7 +126,7 @@ def restore(
 ) -> None:
     """Restore removed runs: undo imb archive rm.
 
-    Runs in the folder removed/ of the archive are moved back. They have their labels and notes again.
+    Runs in the folder removed/ of the archive are moved back, with their labels and notes.
 
     Example: imb archive restore 3fa9
     """
@@ -152,7 +152,7 @@ def verify(
     """Verify the integrity of the archive.
 
     Checks the hash of every file of every run, records against their schema, labels, baselines, and sessions. A run whose records have no
-    end is reported as cut off: its results are valid. Lines that were not valid records when they were stored are no damage. Changes nothing.
+    `end` record is reported as cut off: its results are valid. Lines that were not valid records when they were stored are not damage. Changes nothing.
 
     Exit status: 0 no damage (runs that were cut off included), 1 damage, 2 usage error.
     """

@@ -277,7 +277,7 @@ def check(
       imb baseline check fabric --with-old --setting "UCX_TLS=tcp bind=core"
       imb baseline check fabric@1 after-update --tolerance time=10%
 
-    Exit status of the worst metric, as of imb compare: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs. Also:
+    Exit status, that of the worst metric, as for imb compare: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs. Also:
     1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
     \f
     A baseline and results of different sessions are judged by session: take three sessions of each. One session of results
@@ -285,8 +285,8 @@ def check(
     1000 checks. With fewer, only a band in which every launch is more than
     four times as slow as those of the baseline is slower. Notes state which slowdowns a check can find. With --with-old the
     MPI, programs and settings of the baseline are measured again, interleaved with the new ones, and these launches are
-    judged: ten of each (--launches) find small changes in one session. The new ones are those of --mpi, --programs and
-    --setting, and variables of MPIs and transports as they are set now. The old launches get the recorded variables. What
+    judged: ten of each (--launches) find small changes in one session. The new ones take --mpi, --programs and
+    --setting, and the variables of MPIs and transports that are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
     """
     from imb.experiments.baseline import CheckSettings, RecheckExperiment, check_of, print_check

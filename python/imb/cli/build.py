@@ -33,7 +33,7 @@ def command(
         ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Build again even if built.", rich_help_panel=PLACE)
+        bool, typer.Option("--again", help="Build again even if there is a build.", rich_help_panel=PLACE)
     ] = False,
 ) -> None:
     """Build the suite for one or several MPIs from the packaged sources.

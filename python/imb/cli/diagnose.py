@@ -81,7 +81,7 @@ def command(
       latency and bandwidth, against common values and against --link and --memory-bandwidth
       bandwidth of messages in GPU memory (imb run --memory cuda), against the GPU's PCIe link or NVLink
       spread over ranks, slowest rank, spread between launches, tails of repetitions
-      variance components of launches in passes, launches in an unusual machine state
+      variance components of launches in passes, launches outside the dominant state
       cliffs, plateaus and protocol changes over message sizes
       collectives against the cost implied by PingPong; overlap, and operations that computation delays
 

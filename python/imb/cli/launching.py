@@ -123,7 +123,7 @@ ClassicOption = Annotated[
     bool,
     typer.Option(
         "--classic",
-        help="Measure each row in one go, as IMB does, instead of in passes.",
+        help="Measure each row in one burst, as IMB does, instead of in passes.",
         rich_help_panel=METHOD,
     ),
 ]
@@ -171,7 +171,7 @@ def _share(text: str) -> float:
 def note_classic(reason: str | None) -> None:
     """Print why rows are measured classic instead of in passes. Print nothing if `reason` is None."""
     if reason:
-        say(f"imb: note: measuring classic (each row in one go), because of {reason}", err=True)
+        say(f"imb: note: measuring classic (each row in one burst), because of {reason}", err=True)
 
 
 def intent_of(

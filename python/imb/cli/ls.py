@@ -65,7 +65,9 @@ def command(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Show all runs.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Show all runs.", rich_help_panel=OUTPUT)
+    ] = False,
     label: Annotated[
         str | None,
         typer.Option(

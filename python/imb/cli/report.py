@@ -69,7 +69,7 @@ def command(
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option("--title", help="Title of the page or picture.", rich_help_panel=OUTPUT),
+        typer.Option("--title", metavar="TEXT", help="Title of the page or picture.", rich_help_panel=OUTPUT),
         ALL_FORMS,
     ] = None,
     benchmark: Annotated[BenchmarkOption, _CURVES] = None,

@@ -133,7 +133,7 @@ def command(
 
     Every launch becomes a run of the archive. The suite is built first if needed. The exact command is printed and
     recorded. IMB arguments follow --; `IMB-MPI1 -help all` lists them. Rows are measured in passes; --classic measures
-    each in one go, as IMB does. After Ctrl-C or a crash, `imb run --resume` continues.
+    each in one burst, as IMB does. After Ctrl-C or a crash, `imb run --resume` continues.
 
     \b
     Examples:

@@ -58,10 +58,10 @@ def command(
     For one run, print its conditions, tables and charts. A file is read, not stored.
 
     Times are microseconds per repetition. t_min, t_max and t_avg are the minimum, maximum and mean over ranks of each
-    rank's mean time. 1 MB is 10^6 bytes. For a launch in passes, ± is half of the 95 % confidence interval in percent of
+    rank's mean time. 1 MB is 10^6 bytes. For a launch in passes, ± is half the width of the 95 % confidence interval in percent of
     the median; "system events" lists context switches, page faults and traffic during all samples of a table.
 
-    For a label of several runs, print medians over the launches, ± as half of the 95 % interval of the mean over launches, and the
+    For a label of several runs, print medians over the launches, ± as half the width of the 95 % interval of the mean over launches, and the
     spread of each row as standard deviations: within a launch (error of its median) and between launches (what remains).
     A line below names the larger part. Columns that are zero in all rows are omitted. Launches of different MPI libraries have
     tables of their own, and so have launches in passes and classic ones.

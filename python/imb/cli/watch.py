@@ -58,8 +58,8 @@ def command(
     A session is what was measured together: one `imb run` or campaign, and whatever begins within 50 minutes of its first launch.
     Each curve and size band is one series. A history of 100 sessions without a change shows a step with a probability of
     at most 1 %, over all series together. Each step is printed with its first run, the size with a 95 % interval, and the
-    environment differences to the session before. The newest session is also judged alone, by the prediction interval of the
-    earlier ones of its level (five or more): at most 1 false alarm in 1000 checks. docs/evidence/history.md has the method and measured error rates.
+    environment differences to the session before. The newest session is also compared alone with the prediction interval of the
+    earlier sessions at its level (five or more): at most 1 false alarm in 1000 checks. docs/evidence/history.md has the method and measured error rates.
 
     Files of `imb tune` that were proven with another version or build of their MPI are listed, with the command that confirms them.
 

@@ -79,7 +79,7 @@ def command(
     """Measure the one-way latency between two cores or two hosts.
 
     The latency is half of a PingPong round trip: the median over the samples of a launch; with --classic, the mean over
-    its repetitions. Output: the median over launches, half of the 95 % interval of their mean (±), and quantiles over
+    its repetitions. Output: the median over launches, half the width of the 95 % interval of their mean (±), and quantiles over
     launches. Each launch is kept as a run.
 
     \b

@@ -118,7 +118,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
         return (ranks, cores) if cores and ranks > cores else None
 
     def passes(self) -> str:
-        """`until each row is within ±1 %`, or `classic` if each row was measured in one go."""
+        """`until each row is within ±1 %`, or `classic` if each row was measured in one burst."""
         if limits := pass_limits(self.run):
             return str(limits)
         return "in passes" if any(row.passes for row in self.rows.values()) else "classic"

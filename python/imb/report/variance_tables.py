@@ -98,7 +98,7 @@ def legend(curves: Iterable[CurveTable]) -> str:
     unknown = f" ({NOT_KNOWN}: above 100)" if any(NOT_KNOWN in line for line in lines) else ""
     parts = [
         f"t{', MB/s' if 'MB/s' in headings else ''}: median over launches",
-        f"± %: half of the 95 % interval of their mean{unknown}" if "± %" in headings else "",
+        f"± %: half the width of the 95 % interval of their mean{unknown}" if "± %" in headings else "",
         "then spread, as standard deviations in %" if headings.intersection(PARTS.values()) else "",
     ]
     return "; ".join(filter(None, parts))

@@ -47,7 +47,7 @@ def precision_share(text: str) -> float:
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How rows are measured: each in one go, as in IMB's guide (`classic`), or in passes until each row is within `precision` (a share), for
+    """How rows are measured: each in one burst, as in IMB's guide (`classic`), or in passes until each row is within `precision` (a share), for
     at most `budget` seconds per launch. None selects the defaults, `PRECISION` and `usual_budget`."""
 
     classic: bool = False
@@ -75,7 +75,9 @@ def words_of(
     sampling_options = [f"-{name}" for name in _OURS if name in options]
     if sampling.classic and (sampling.limit_names() or sampling_options):
         contradicted = [*sampling.limit_names(), *sampling_options][0]
-        raise ImbError(f"classic and {contradicted} cannot be combined; classic measures each row in one go")
+        raise ImbError(
+            f"classic and {contradicted} cannot be combined; classic measures each row in one burst"
+        )
     if sampling.limit_names() and sampling_options:
         raise ImbError(
             f"{sampling.limit_names()[0]} and {sampling_options[0]} (IMB argument) cannot be combined; give one of them"
