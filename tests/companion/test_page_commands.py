@@ -249,7 +249,7 @@ def script(path: Path, text: str) -> None:
 def built(*keys: str) -> list[lab.Mpi]:
     mpis = {mpi.key: mpi for mpi in lab.MAIN if mpi.build.exists()}
     if not set(keys) <= set(mpis):
-        pytest.skip("needs the suite with MPICH and with Open MPI")
+        lab.missing(f"the suite with {' and '.join(keys)}")
     return [mpis[key] for key in keys]
 
 
