@@ -62,11 +62,13 @@ STAND_INS = {
     r"n\[01-20\]": "node1",
     # sessions of seconds
     r"--until-decided": "--until-decided --budget 1",
-    r"imb latency ": "imb latency --launches 1 ",
+    r"imb (latency|rails) ": r"imb \1 --launches 1 ",
     # a fake driver (tests/fake_gpu)
     r"--memory cuda": "--programs {top}/gpu --memory cuda",
     r"-msglog 27": "-msglog 4",
 }
+# Commands in sentences that are whole; others there name a command or an option.
+IN_A_SENTENCE = r"imb (rails|latency|query|export|import|diagnose) [^`…A-Z]+|imb query \"DESCRIBE \w+\"|imb (fabric|ab|watch) [^`]* (-- |> )[^`]+"
 ON_A_CLUSTER = r"--hosts|--submit|imb fabric|salloc|^#!"
 # Labels that the commands of a page find in the archive of its reader.
 GIVEN = ("across", "before", "after", "after-update", "baseline", "nightly", "old-label")
@@ -112,10 +114,11 @@ class Command:
 
 
 def commands_of(page: str) -> list[Command]:
-    """Commands in blocks of a page, but those with recorded outputs (test_recordings.py); a script is one."""
+    """Commands in blocks and sentences of a page, but those with recorded outputs (test_recordings.py); a script is one."""
     found = []
+    whole = (lab.TOP / page).read_text()
     for recorded, _, language, text in re.findall(
-        r"(?ms)^( *<!-- recording: [^\n]*\n)?( *)```(console|sh)\n(.*?)^\2```$", (lab.TOP / page).read_text()
+        r"(?ms)^( *<!-- recording: [^\n]*\n)?( *)```(console|sh)\n(.*?)^\2```$", whole
     ):
         block = textwrap.dedent(text)
         if recorded:
@@ -124,6 +127,8 @@ def commands_of(page: str) -> list[Command]:
             found.append(block)
         else:
             found += statements(block, prompt=language == "console")
+    sentences = re.sub(r"(?ms)^ *```.*?^ *```$", "", whole).replace("\n", " ")
+    found += [one for one in re.findall(r"`([^`]+)`", sentences) if re.fullmatch(IN_A_SENTENCE, one)]
     return [Command(page, one) for one in found]
 
 
@@ -294,10 +299,16 @@ def given(here: Reader, imb: Imb, page: str, commands: Sequence[Command]) -> Non
         (block,) = re.findall(r"(?ms)^```text\n(.*?)^```$", (lab.TOP / page).read_text())
         Path("variants.txt").write_text(block)
     log = (lab.TOP / "tests" / "reference" / "mpi1-np2.txt").read_text()
-    days = {"logs/old": (1, 2, 3, 4, 5), "logs/new": (6, 7, 8), "logs/nightly": range(1, 9), "results": (1,)}
+    days = {
+        "logs/": (1,),
+        "logs/old": (1, 2, 3, 4, 5),
+        "logs/new": (6, 7, 8),
+        "logs/nightly": range(1, 9),
+        "results": (1,),
+    }
     for folder, dates in days.items():
         if folder in text:
-            (here.folder / folder).mkdir(parents=True)
+            (here.folder / folder).mkdir(parents=True, exist_ok=True)
             for day in dates:
                 dated = re.sub(
                     r"(?m)^# Date +: .*", f"# Date                  : Mon Nov {day:2} 10:00:00 2025", log
