@@ -414,7 +414,7 @@ def timed_loops(program: Path) -> list[TimedLoop]:
 
 
 ATOMIC = {
-    "AddTo": "Accumulate",
+    "Add": "Accumulate",
     "FetchAndAdd": "Get_accumulate",
     "FetchAndOp": "Fetch_and_op",
     "CompareAndSwap": "Compare_and_swap",
@@ -436,24 +436,24 @@ FILE_CALLS = {
 def _benchmark_of(pattern: str, loaded: bool) -> str:
     """The type's name, or of one that benchmarks have in common the benchmark that same_code names them by."""
     name = re.sub(r"openimb::| ", "", pattern)
-    if found := re.fullmatch(r"StartAndWait<(\w+)>", name):
+    if found := re.fullmatch(r"NonblockingLoop<(\w+)>", name):
         return f"I{found[1].lower()}"
-    if found := re.fullmatch(r"TransferAndWait<(\w+)>", name):
+    if found := re.fullmatch(r"RequestLoop<(\w+)>", name):
         return f"R{ATOMIC.get(found[1], found[1]).lower()}"
     if found := re.fullmatch(r"FileCalls<(\w+),call::(\w+)>", name):
         who, place = FILE_CALLS[found[2]]
         return f"{who}_{'I' * loaded}{found[1]}_{place}"
-    if found := re.fullmatch(r"MoveToPeer<(\w+),(\w+)Completion>", name):
+    if found := re.fullmatch(r"PeerLoop<(\w+),(\w+)Completion>", name):
         if found[1] in ATOMIC:
             return ATOMIC[found[1]] + (LOCAL if found[2] == "Origin" else "")
         return f"Unidir_{found[1].lower()}" if found[2] == "Target" else f"{found[1]}_local"
-    if found := re.fullmatch(r"MoveToNeighbors<(\w+),(\w+)Completion>", name):
+    if found := re.fullmatch(r"NeighborsLoop<(\w+),(\w+)Completion>", name):
         return f"Exchange_{found[1].lower()}" + (LOCAL if found[2] == "Origin" else "")
     if found := re.fullmatch(r"SyncLoop<(\w+),\(SyncMode\)(\d)>", name):
         return f"{found[1]}, -sync_mode {SYNC_MODES[int(found[2])]}"
     if found := re.fullmatch(r"SendModeLoop<(\w+),\(SendMode\)(\d)>", name):
         return f"{found[1]}, -send_mode {SEND_MODES[int(found[2])]}"
-    if found := re.fullmatch(r"MoveToAll<(\w+),(\w+)Completion>", name):
+    if found := re.fullmatch(r"AllTargetsLoop<(\w+),(\w+)Completion>", name):
         return f"One_{found[1].lower()}_all" if found[2] == "Target" else f"{found[1]}_all_local"
     name = name.rpartition("::")[2]
     return {"StencilLoop": "Stencil2D"}.get(name, name)
@@ -476,7 +476,7 @@ def same_code(benchmark: str) -> str:
         "Partitioned_overlap": "Partitioned_PingPong",
     }
     if benchmark.endswith("_persist_pure"):
-        return "PersistentCollective"
+        return "PersistentLoop"
     return same.get(benchmark, benchmark.removesuffix("_pure").removesuffix("MT"))
 
 

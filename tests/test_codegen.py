@@ -63,7 +63,7 @@ def to_all(step: str, where: str = "") -> Repetition:
 MOVES = {
     "Put": "Put",
     "Get": "Get",
-    "AddTo": "Accumulate",
+    "Add": "Accumulate",
     "FetchAndAdd": "Get_accumulate",
     "FetchAndOp": "Fetch_and_op",
     "CompareAndSwap": "Compare_and_swap",
@@ -149,7 +149,7 @@ BENCHMARKS = {
         **{f"Ineighbor_{what}_pure": Repetition(f"Ineighbor_{what} Wait") for what in NEIGHBORHOOD},
     },
     "MPI4": {
-        "PersistentCollective": Repetition("Start Wait", overlaps=True),
+        "PersistentLoop": Repetition("Start Wait", overlaps=True),
         "Sendrecv_persist": Repetition("Startall Waitall"),
         "Exchange_persist": Repetition("Startall Waitall"),
         "Partitioned_PingPong": Repetition(
@@ -174,7 +174,7 @@ BENCHMARKS = {
         "Session_init": Repetition("Session_init Session_finalize"),
     },
     "EXT": {
-        "MakeWindow": Repetition(
+        "WindowCreation": Repetition(
             "Win_create Win_fence Put Win_fence Win_free"
             " | Win_allocate Win_fence Put Win_fence Win_free"
             " | Win_allocate_shared Win_fence Put Win_fence Win_free"
@@ -274,7 +274,7 @@ LOCAL = machine_code.LOCAL
 IN_SYNC: dict[str, dict[str, Repetition]] = {
     "EXT": {
         name: repetition
-        for move in ("Put", "Get", "AddTo")
+        for move in ("Put", "Get", "Add")
         for name, repetition in in_sync(move).items()
         if name.endswith("pscw")
     },
@@ -328,10 +328,10 @@ WINDOWED |= {"Partitioned_PingPong", "Partitioned_overlap", "Partitioned_Exchang
 # Collectives: what -sync on puts a barrier before.
 SYNCHRONIZED = {
     *(name + flavor for name in NONBLOCKING.values() for flavor in ("", "_pure")),
-    *(*COLLECTIVES, "FencedAccumulate", "MakeWindow", "Attach_detach"),
+    *(*COLLECTIVES, "FencedAccumulate", "WindowCreation", "Attach_detach"),
     *(f"{kind}_{what}" for kind in ("Neighbor", "Ineighbor") for what in NEIGHBORHOOD),
     *(f"Ineighbor_{what}_pure" for what in NEIGHBORHOOD),
-    "PersistentCollective",
+    "PersistentLoop",
     *(name for name in BENCHMARKS["IO"] if name.startswith("C_")),
 } - {"Barrier", "Ibarrier", "Ibarrier_pure"}
 TO_ALL = {"One_put_all", "All_put_all", "One_get_all", "All_get_all", "Put_all_local", "Get_all_local"}
@@ -569,7 +569,7 @@ def allowance(loop: TimedLoop, each: Loop) -> int:
         + (FOR_PARTNERS if loop.pattern in RANDOM else 0)
         + (FOR_NEIGHBORS if loop.pattern in IN_LISTS else 0)
         + (FOR_LISTS if ", -sync_mode" in loop.pattern and not loop.pattern.endswith(LOCAL) else 0)
-        + (FOR_KIND if loop.pattern == "MakeWindow" else 0)
+        + (FOR_KIND if loop.pattern == "WindowCreation" else 0)
         + (FOR_ERRORS if loop.pattern == "Open_Close" else 0)
         + (FOR_LOAD if loop.loaded else 0)
         + (FOR_LATE_PART if loop.loaded and loop.pattern == "Partitioned_overlap" else 0)
@@ -694,7 +694,7 @@ def wrong_calls(loop: TimedLoop, repetition: Repetition) -> list[str]:
 
 
 def synchronized(component: str, pattern: str) -> bool:
-    return pattern in SYNCHRONIZED or (component == "EXT" and pattern.startswith("AddTo,"))
+    return pattern in SYNCHRONIZED or (component == "EXT" and pattern.startswith("Add,"))
 
 
 def gated(component: str, pattern: str) -> bool:

@@ -22,9 +22,9 @@ namespace openimb {
 
 namespace {
 
-constexpr double abort_seconds = 0.5;  // an MPI_Abort that takes longer hangs
+constexpr double abort_seconds = 0.5;  // an MPI_Abort that takes longer is considered hung
 constexpr double notice_seconds = 1;   // rank 0 usually answers within a millisecond
-constexpr double start_seconds = 5;    // an MPI_Init that takes longer hangs
+constexpr double start_seconds = 5;    // an MPI_Init that takes longer is considered hung
 // Open MPI's launcher loses output that arrives together with an abort.
 constexpr double output_seconds = 0.1;
 
@@ -34,7 +34,7 @@ std::atomic<std::thread::id> aborting_thread{};
 std::atomic<bool> starting_mpi{false};
 std::atomic<int> rank_of_process{-1};  // -1: MPI has not started
 std::mutex activity_mutex;
-Activity under_way;
+Activity current_activity;
 
 bool mpi_is_up() {
   int initialized = 0, finalized = 0;
@@ -81,13 +81,13 @@ const char* reason_with_activity(const char* reason) {
   static std::array<char, 512> text;
   // Does not wait for the lock: this thread may hold it in note_activity().
   const std::unique_lock lock(activity_mutex, std::try_to_lock);
-  if (!lock || under_way.benchmark.empty()) return reason;
+  if (!lock || current_activity.benchmark.empty()) return reason;
   std::array<char, 40> partner{};
-  if (under_way.partner) {
-    std::snprintf(partner.data(), partner.size(), ", with endpoint %d", *under_way.partner);
+  if (current_activity.partner) {
+    std::snprintf(partner.data(), partner.size(), ", with endpoint %d", *current_activity.partner);
   }
-  const std::size_t end =
-      write_label(text, {under_way.benchmark, under_way.processes, under_way.bytes, under_way.variant});
+  const std::size_t end = write_label(text, {current_activity.benchmark, current_activity.processes,
+                                             current_activity.bytes, current_activity.variant});
   std::snprintf(text.data() + end, text.size() - end, "%s: %s", partner.data(), reason);
   return text.data();
 }
@@ -114,7 +114,7 @@ void print_reason(const char* reason, const char* outcome = "; the run is aborte
 template <class CallWithReason>
 [[noreturn]] void leave(CallWithReason call_with_reason) {
   // Only the first reason is reported. Another thread gives the first one time to abort. If the first thread
-  // fails again in here, it ends the process at once.
+  // fails again here, it ends the process at once.
   if (aborting.exchange(true)) {
     if (aborting_thread.load() != std::this_thread::get_id()) system::pause_for(abort_seconds);
     system::exit_now(exit_aborted);
@@ -165,7 +165,7 @@ void share_aborts(ProcessGroup& world) {
   if (world.rank() != 0) system::send_abort_notices_to(where);
 }
 
-void warn_of_wait(const char* reason) { print_reason(reason_with_activity(reason), ""); }
+void warn_of_blocked_call(const char* reason) { print_reason(reason_with_activity(reason), ""); }
 
 void leave_without_others(int status) {
   constexpr double patience = 10;  // rank 0 ends the job earlier
@@ -181,12 +181,12 @@ void leave_without_others(int status) {
 
 void note_activity(const Activity& activity) {
   const std::lock_guard lock(activity_mutex);
-  under_way = activity;
+  current_activity = activity;
 }
 
-void note_start_of_mpi(bool runs) {
-  starting_mpi.store(runs);
-  if (runs || !mpi_is_up()) return;
+void note_start_of_mpi(bool starting) {
+  starting_mpi.store(starting);
+  if (starting || !mpi_is_up()) return;
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   rank_of_process.store(rank);

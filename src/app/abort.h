@@ -15,15 +15,15 @@ void abort_on_exceptions(const char* program);
 /// Collective. From now on a rank that ends the job first sends its reason to rank 0, which writes the `end`
 /// record before the launcher kills it. Needed only in launches that write records (-json).
 void share_aborts(ProcessGroup& world);
-/// Prints a line that the current call of this rank does not return. Does not end the job.
-void warn_of_wait(const char* reason);
-/// Ends a launch that has reported everything while some ranks do not respond and would not call
-/// MPI_Finalize. Rank 0 ends the job with this status; other ranks wait for that.
+/// Prints that the current call of this rank does not return. The job continues.
+void warn_of_blocked_call(const char* reason);
+/// Ends a launch after its results are reported, although some ranks do not respond and MPI_Finalize would
+/// wait for them. Rank 0 ends the job with this status, and the other ranks wait for it.
 [[noreturn]] void leave_without_others(int status);
 /// Sets the current activity, which the line and the record of an abort name.
 void note_activity(const Activity& activity);
 /// Call it with true before MPI_Init and with false after it: an abort during MPI_Init must not call MPI_Init
 /// again.
-void note_start_of_mpi(bool runs);
+void note_start_of_mpi(bool starting);
 
 }  // namespace openimb

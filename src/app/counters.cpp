@@ -25,27 +25,27 @@ std::vector<int> cpus_of_host(ProcessGroup& host) {
 
 }  // namespace
 
-Counters::Counters(ProcessGroup& host) : evidence_(host.rank() == 0, {.cpus = cpus_of_host(host)}) {}
+Counters::Counters(ProcessGroup& host) : reader_(host.rank() == 0, {.cpus = cpus_of_host(host)}) {}
 
 Reading Counters::read() {
-  const system::ThreadCounters thread = evidence_.thread();
+  const system::ThreadCounters thread = reader_.thread();
   const std::array values = {std::pair(Counter::voluntary_switches, thread.voluntary_switches),
                              std::pair(Counter::involuntary_switches, thread.involuntary_switches),
                              std::pair(Counter::minor_faults, thread.minor_faults),
                              std::pair(Counter::major_faults, thread.major_faults),
                              std::pair(Counter::run_delay, thread.run_delay_seconds),
-                             std::pair(Counter::steal, evidence_.steal_seconds()),
+                             std::pair(Counter::steal, reader_.steal_seconds()),
                              std::pair(Counter::cpu, static_cast<double>(thread.cpu))};
   static_assert(values.size() == rank_counters);
-  Reading reading(rank_counters + 2 * evidence_.interfaces().size());
+  Reading reading(rank_counters + 2 * reader_.interfaces().size());
   for (const auto& [counter, value] : values) reading[index_of(counter)] = value;
-  evidence_.traffic(std::span(reading).subspan(rank_counters));
+  reader_.traffic(std::span(reading).subspan(rank_counters));
   return reading;
 }
 
 std::vector<std::vector<std::string>> Counters::interfaces(ProcessGroup& world) const {
   std::vector<std::vector<std::string>> all;
-  for (const std::string& names : world.gather(joined(evidence_.interfaces()))) {
+  for (const std::string& names : world.gather(joined(reader_.interfaces()))) {
     all.push_back(words_in(names));
   }
   return all;

@@ -20,7 +20,7 @@ class Counters {
   std::vector<std::vector<std::string>> interfaces(ProcessGroup& world) const;
 
  private:
-  system::CounterReader evidence_;
+  system::CounterReader reader_;
 };
 
 }  // namespace openimb

@@ -279,10 +279,10 @@ RunFacts gather_facts(const Component& component, ProcessGroup& world, const Env
   facts.mpi_version = mpi_standard();
   facts.mpi_library = mpi_library();
   facts.thread_level = name_in_mpi(launch.granted.level);
-  const bool in_turns =
+  const bool takes_turns =
       launch.options.thread_level == ThreadLevel::serialized && launch.options.threads.count > 1;
-  facts.clock = in_turns ? "steady_clock" : "MPI_Wtime";
-  facts.clock_resolution = in_turns ? TurnClock::resolution() : WallClock::resolution();
+  facts.clock = takes_turns ? "steady_clock" : "MPI_Wtime";
+  facts.clock_resolution = takes_turns ? TurnClock::resolution() : WallClock::resolution();
   facts.compiler = OPENIMB_COMPILER;
   facts.build_flags = OPENIMB_BUILD_FLAGS;
   facts.interface = call::binary_interface;

@@ -42,7 +42,7 @@ std::vector<std::string> warnings_of(const Launch& launch);
 
 /// Closes a file, and deletes it if this launch created it and never used it, unless another launch has
 /// written into it meanwhile.
-struct CloseFile {
+struct FileCloser {
   std::string unused = {};  ///< the path, if this launch created the file and has not used it
   void operator()(std::FILE* file) const {
     std::fclose(file);
@@ -50,7 +50,7 @@ struct CloseFile {
     if (!unused.empty() && std::filesystem::file_size(unused, none) == 0) std::remove(unused.c_str());
   }
 };
-using OwnedFile = std::unique_ptr<std::FILE, CloseFile>;
+using OwnedFile = std::unique_ptr<std::FILE, FileCloser>;
 
 /// The files of -json and -dumpfile. Rank 0 opens them before anything is measured, and empties them once
 /// both are open. Throws UsageError on all ranks or on none.

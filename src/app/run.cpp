@@ -112,8 +112,8 @@ bool is_rank(const char* which) {
 
 /// Aborts the run when IMB-FABRIC takes too long to start. Watches until stop() is called; from then on the
 /// TimeoutProcessGroup detects ranks that do not respond. Rank 0 aborts after ten times -pair_timeout, and
-/// rank 1 after fifteen times, in case rank 0 does not respond. Watches nothing in other components, with
-/// -pair_timeout 0 and on simulated ranks.
+/// rank 1 after fifteen times, in case rank 0 does not respond. It does nothing in other components, with
+/// -pair_timeout 0, or on simulated ranks.
 class StartWatchdog {
  public:
   StartWatchdog(const Component& component, std::span<const std::string> arguments) {
@@ -210,7 +210,7 @@ class Run final : public HostServices {
       watchdog_.emplace(seconds,
                         [this, seconds, rank = world_.rank()] { report_unresponsive(seconds, rank); });
       auto all_ranks = std::make_unique<TimeoutProcessGroup>(world_.communicator(), seconds,
-                                                             [this](bool alone) { watchdog_->set(alone); });
+                                                             [this](bool on) { watchdog_->set(on); });
       timeout_group_ = all_ranks.get();
       if (world_.rank() == 0) {
         system::block_signals_during([this] { writer_ = std::make_unique<ThreadTeam>(2); });
@@ -233,7 +233,7 @@ class Run final : public HostServices {
       if (report_rest_) report_rest_();
       abort_run(text.data());
     }
-    warn_of_wait(text.data());
+    warn_of_blocked_call(text.data());
   }
 
   // Writes on a second thread, as the reader of the output may be slow. Meanwhile the main thread, the only
@@ -365,7 +365,7 @@ class Run final : public HostServices {
   Loads loads_;
 };
 
-// Parses the command line and completes the options by what depends on the machine: threads, endpoints, GPUs,
+// Parses the command line, and fills in the options that depend on the machine: threads, endpoints, GPUs,
 // variants. Only functions called here change Options.
 Launch resolve_launch(const Component& component, MpiProcessGroup& world, const Environment& environment,
                       int argc, char** argv, Gpu& gpu, std::unique_ptr<ControlVariables>& variables) {

@@ -1,5 +1,5 @@
-// IMB-EXT: one-sided transfers that are completed by MPI_Win_fence on all processes, and the creation of
-// windows. Source: guide, "IMB-EXT Benchmarks".
+// IMB-EXT: one-sided transfers that MPI_Win_fence completes on all ranks, and the creation of windows.
+// Source: guide, "IMB-EXT Benchmarks".
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct FencePair : FencePattern {
   static void step(const C& c, const Iteration& it) {
     if (Ways::is_origin(c.rank)) Move::move(c, it, c.peer, c.peer_base, 0, 0);
   }
-  static ExpectedContents expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
+  static ExpectedContents expects(const GroupRank& e) { return pair_contents<Move, Ways>(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<Ways>(e); }
 };
 
@@ -55,9 +55,9 @@ struct Bidir_Get : FencePair<Get, BothWays> {
   static constexpr Spec spec = fence_spec("Bidir_Get", Kind::single_transfer, Get::exposed);
 };
 
-/// Every process, including rank 0, adds its message to the window of rank 0.
+/// Every rank, including rank 0, adds its message to the window of rank 0.
 struct FencedAccumulate : FencePattern {
-  using Move = AddTo;
+  using Move = Add;
   static bool updates(const GroupRank& e) { return e.rank == 0; }
   static constexpr Spec spec = [] {
     Spec spec = fence_spec("Accumulate", Kind::collective, ExposedBuffer::receive);
@@ -66,7 +66,7 @@ struct FencedAccumulate : FencePattern {
   }();
   template <class C>
   static void step(const C& c, const Iteration& it) {
-    call::accumulate(it.send, c.count, c.type, 0, place_at(c, it, c.bases[0], 0), c.op, c.win);
+    call::accumulate(it.send, c.count, c.type, 0, displacement_of(c, it, c.bases[0], 0), c.op, c.win);
   }
   static Traffic traffic(const GroupRank& e) { return traffic_to_root(e); }
   static ExpectedContents expects(const GroupRank& e) {
@@ -101,8 +101,8 @@ struct WindowCreation : PatternBase {
   }
 };
 
-/// Each process attaches memory to a dynamic window and detaches it. All processes do so at the same time,
-/// without synchronization. No data is moved.
+/// Each rank attaches memory to a dynamic window and detaches it. All ranks do so at the same time, without
+/// synchronization. No data is moved.
 struct Attach_detach : PatternBase {
   static constexpr Spec spec{.name = "Attach_detach",
                              .send = Messages::none,

@@ -20,8 +20,8 @@ struct Bcast : PatternBase {
   static ExpectedContents expects(const GroupRank& e) { return message_of(e, e.root); }
 };
 
-/// The contents of the receive buffer after an allgather. In place, the input of a rank lies where the result
-/// has it.
+/// The contents of the receive buffer after an allgather. With MPI_IN_PLACE, the input of a rank lies where
+/// the result will be.
 inline ExpectedContents gathered(const GroupRank& e) {
   ExpectedContents all = message_of_each(e, 0);
   for (Piece& piece : all) {

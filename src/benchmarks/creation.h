@@ -58,8 +58,8 @@ struct Comm_split : PatternBase {
 struct Session_init : PatternBase {
   static constexpr Spec spec = creation_spec(
       "Session_init",
-      "Time of MPI_Session_init and MPI_Session_finalize of a session beside what MPI_Init began, so MPI is "
-      "already initialized. imb startup measures MPI_Init.",
+      "Time of MPI_Session_init and MPI_Session_finalize after MPI_Init, when MPI is already initialized. "
+      "imb startup measures MPI_Init.",
       call::no_sessions_reason);
 #ifdef OPENIMB_SESSIONS
   template <class C>

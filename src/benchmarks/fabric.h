@@ -62,7 +62,7 @@ struct RoundPattern : PatternBase {
   static auto prepare(const C& c, const IterationPlan&) {
     return RoundMessages(*c.me, c.in_flight);
   }
-  /// The partner of a rank that is no hub. -check does not look at the messages that a hub receives.
+  /// The partner of a rank that is not a hub. -check does not look at the messages that a hub receives.
   static int partner_of(const GroupRank& e) { return e.round_partners->partners.front(); }
 
   template <class C>

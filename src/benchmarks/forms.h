@@ -41,7 +41,7 @@ struct AlsoNamed {
 
 /// The loop of a nonblocking collective. `post` starts it; `step` starts it and waits.
 template <class Blocking>
-struct StartAndWait : PatternBase {
+struct NonblockingLoop : PatternBase {
   template <class C, class... ViewAndRequest>
   static void post(const C& c, const Iteration& it, ViewAndRequest... view_and_request) {
     Blocking::step(c, it, view_and_request...);
@@ -64,7 +64,7 @@ constexpr Spec overlap_spec(Spec spec) {
 
 template <class Blocking>
 struct NonblockingForm : Blocking {
-  using Loop = StartAndWait<Blocking>;
+  using Loop = NonblockingLoop<Blocking>;
   static constexpr Spec spec = overlap_spec(Blocking::spec);
 };
 
@@ -100,7 +100,7 @@ struct Pure {
 };
 
 /// The loop of all persistent collectives.
-struct PersistentCollective : PatternBase {
+struct PersistentLoop : PatternBase {
   using Requests = PersistentRequests<1>;
   template <class C>
   static void post(const C&, const Iteration& it, Requests::View requests, MPI_Request* request) {
@@ -116,7 +116,7 @@ struct PersistentCollective : PatternBase {
 
 template <class Blocking>
 struct PersistentForm : Blocking {
-  using Loop = PersistentCollective;
+  using Loop = PersistentLoop;
   static constexpr Spec spec = [] {
     Spec spec = overlap_spec(Blocking::spec);
     spec.requests_per_slot = 1;
@@ -126,7 +126,7 @@ struct PersistentForm : Blocking {
   }();
   template <class C>
   static auto prepare(const C& c, const IterationPlan& plan) {
-    PersistentCollective::Requests requests;
+    PersistentLoop::Requests requests;
     for (std::int64_t slot = 0; slot < plan.slots; ++slot) {
       Blocking::step(c, plan.at(slot), call::PersistentInit{requests.add()});
     }
@@ -156,7 +156,7 @@ struct Persistent {
 
 /// The loop of a request-based transfer.
 template <class Move>
-struct TransferAndWait : PatternBase {
+struct RequestLoop : PatternBase {
   template <class C>
   static void step(const C& c, const Iteration& it) {
     MPI_Request request;
@@ -167,7 +167,7 @@ struct TransferAndWait : PatternBase {
 
 template <class Pattern>
 struct RequestForm : Pattern {
-  using Loop = TransferAndWait<typename Pattern::Move>;
+  using Loop = RequestLoop<typename Pattern::Move>;
   static constexpr Spec spec = [] {
     Spec spec = Pattern::spec;
     spec.aggregation = Aggregation::none;
@@ -210,7 +210,7 @@ struct ThreadedForm : Pattern {
   static constexpr Spec spec = threaded_spec(Pattern::spec);
 };
 
-/// The threaded form of a single transfer. It runs on many pairs of processes at once.
+/// The threaded form of a single transfer. It runs on many pairs of ranks at once.
 template <class Pattern>
   requires(Pattern::spec.kind == Kind::single_transfer)
 struct ThreadedForm<Pattern> : Pattern {

@@ -32,7 +32,7 @@ struct TopologyPattern : PatternBase {
   }
 };
 
-/// A TopologyPattern that also owns the array arguments of vector calls. All messages have the same length.
+/// A TopologyPattern that also owns the array arguments of vector calls. All messages have the same size.
 struct TopologyVectorPattern : PatternBase {
   template <class C>
   static auto prepare(const C& c, const IterationPlan&) {

@@ -11,7 +11,7 @@ namespace openimb {
 /// Displacement of message number `message` of this repetition in a window. `base`: displacement at which the
 /// window begins.
 template <class C>
-MPI_Aint place_at(const C& c, const Iteration& it, MPI_Aint base, int message) {
+MPI_Aint displacement_of(const C& c, const Iteration& it, MPI_Aint base, int message) {
   return base + it.remote + message * c.message_stride;
 }
 
@@ -23,8 +23,8 @@ struct Put {
   template <class C, class... Request>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
-    call::put(it.send + from * c.message_stride, c.count, c.type, target, place_at(c, it, base, to), c.win,
-              request...);
+    call::put(it.send + from * c.message_stride, c.count, c.type, target, displacement_of(c, it, base, to),
+              c.win, request...);
   }
 };
 
@@ -34,18 +34,18 @@ struct Get {
   template <class C, class... Request>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
-    call::get(it.receive + to * c.message_stride, c.count, c.type, target, place_at(c, it, base, from), c.win,
-              request...);
+    call::get(it.receive + to * c.message_stride, c.count, c.type, target, displacement_of(c, it, base, from),
+              c.win, request...);
   }
 };
 
 /// Adds message `from` of the send buffer to message `to` of the target's receive buffer.
-struct AddTo {
+struct Add {
   template <class C, class... Request>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
-    call::accumulate(it.send + from * c.message_stride, c.count, c.type, target, place_at(c, it, base, to),
-                     c.op, c.win, request...);
+    call::accumulate(it.send + from * c.message_stride, c.count, c.type, target,
+                     displacement_of(c, it, base, to), c.op, c.win, request...);
   }
 };
 
@@ -77,7 +77,7 @@ inline Traffic traffic_to_root(const GroupRank& e) {
 /// The contents of the receive buffer after the transfers of a pair. A put delivers at the target, a get at
 /// the origin.
 template <class Move, class Ways>
-ExpectedContents moved_by_pair(const GroupRank& e) {
+ExpectedContents pair_contents(const GroupRank& e) {
   const int origin = Move::exposed == ExposedBuffer::receive ? 1 - e.rank : e.rank;
   return Ways::is_origin(origin) ? message_of(e, 1 - e.rank) : ExpectedContents{};
 }

@@ -1,6 +1,6 @@
-// Pairs of processes that communicate at the same time: fixed pairs, and pairs drawn at random for each
-// repetition. Source: public user guide of IMB 2021, "IMB-P2P Benchmarks", for the calls; docs/methodology.md
-// for the figures.
+// Pairs of ranks that communicate at the same time: fixed pairs, and pairs drawn at random for each
+// repetition. The calls follow the public user guide of IMB 2021, "IMB-P2P Benchmarks"; docs/methodology.md
+// defines the values.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 
 namespace openimb {
 
-/// The Spec of a benchmark in which all processes transfer. `sent`: messages that each process sends in the
-/// time shown, on average.
-constexpr Spec all_processes_spec(std::string_view name, double sent) {
+/// The Spec of a benchmark in which all ranks transfer. `sent`: mean number of messages that each rank sends
+/// in the time shown.
+constexpr Spec all_ranks_spec(std::string_view name, double sent) {
   return {.name = name,
           .kind = Kind::parallel_transfer,
           .table = &tables::mean_and_rate,
@@ -25,7 +25,7 @@ constexpr Spec all_processes_spec(std::string_view name, double sent) {
           .sent = sent};
 }
 constexpr Spec all_pairs_spec(std::string_view name, double sent) {
-  Spec spec = all_processes_spec(name, sent);
+  Spec spec = all_ranks_spec(name, sent);
   spec.in_pairs = true;
   return spec;
 }
@@ -64,7 +64,7 @@ struct PairsPingPong : PairsInFlight {
   static ExpectedContents expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
-/// In each pair, both processes send at the same time.
+/// In each pair, both ranks send at the same time.
 struct PairsPingPing : PairsInFlight {
   static constexpr Spec spec = all_pairs_spec("PingPing", 1);
   template <class C>
@@ -74,10 +74,10 @@ struct PairsPingPing : PairsInFlight {
   static ExpectedContents expects(const GroupRank& e) { return message_of(e, peer_of(e)); }
 };
 
-/// The partner of this process in a round.
+/// The partner of this rank in a round.
 struct Partner {
   int rank = 0;
-  bool sends_first = false;  ///< this process sends first, not the partner
+  bool sends_first = false;  ///< this rank sends first, not the partner
 };
 inline Partner partner_in(const GroupRank& e, int round) {
   const int count = e.ranks / 2 * 2;
@@ -87,7 +87,7 @@ inline Partner partner_in(const GroupRank& e, int round) {
   return {order[at ^ 1], at % 2 == 0};
 }
 
-/// The processes to which this process sends and from which it receives in a round.
+/// The ranks to which this rank sends and from which it receives in a round.
 struct Neighbors {
   int to = 0;
   int from = 0;
@@ -101,20 +101,20 @@ inline Neighbors neighbors_in(const GroupRank& e, int round) {
 /// The partners of all rounds, drawn before the clock starts. The table keeps them for the whole launch,
 /// because passes prepare a benchmark again for each sample, and at 1,000 ranks a draw takes longer than a
 /// sample.
-template <class Of>
+template <class Value>
 class PartnerTable {
  public:
-  PartnerTable(const GroupRank& e, Of (*draw)(const GroupRank&, int))
+  PartnerTable(const GroupRank& e, Value (*draw)(const GroupRank&, int))
       : rounds_(drawn[{e.seed, e.ranks, e.rank}]) {
     for (int round = static_cast<int>(rounds_.size()); round < partner_rounds; ++round) {
       rounds_.push_back(draw(e, round));
     }
   }
-  const Of* view() { return rounds_.data(); }
+  const Value* view() { return rounds_.data(); }
 
  private:
-  static inline std::map<std::tuple<std::uint64_t, int, int>, std::vector<Of>> drawn;
-  std::vector<Of>& rounds_;
+  static inline std::map<std::tuple<std::uint64_t, int, int>, std::vector<Value>> drawn;
+  std::vector<Value>& rounds_;
 };
 
 struct RandomPairs : PatternBase {
@@ -125,7 +125,7 @@ struct RandomPairs : PatternBase {
   }
 };
 
-/// In each random pair, one process sends one message to the other.
+/// In each random pair, one rank sends one message to the other.
 struct Unirandom : RandomPairs {
   static constexpr Spec spec = random_partner_spec(all_pairs_spec("Unirandom", 0.5));
   template <class C>
@@ -143,7 +143,7 @@ struct Unirandom : RandomPairs {
   }
 };
 
-/// In each random pair, both processes send one message.
+/// In each random pair, both ranks send one message.
 struct Birandom : RandomPairs {
   static constexpr Spec spec = random_partner_spec(all_pairs_spec("Birandom", 1));
   template <class C>
@@ -154,9 +154,9 @@ struct Birandom : RandomPairs {
   static ExpectedContents expects(const GroupRank& e) { return message_of(e, partner_in(e, e.root).rank); }
 };
 
-/// Every process sends to the next one on a random cycle through all processes.
+/// Every rank sends to the next one on a random cycle through all ranks.
 struct Corandom : PatternBase {
-  static constexpr Spec spec = random_partner_spec(all_processes_spec("Corandom", 1));
+  static constexpr Spec spec = random_partner_spec(all_ranks_spec("Corandom", 1));
   template <class C>
   static auto prepare(const C& c, const IterationPlan&) {
     return PartnerTable<Neighbors>(*c.me, neighbors_in);
@@ -168,11 +168,11 @@ struct Corandom : PatternBase {
   static ExpectedContents expects(const GroupRank& e) { return message_of(e, neighbors_in(e, e.root).from); }
 };
 
-/// In a ring, every process sends its buffer to its right neighbor, and the message of its left neighbor
+/// In a ring, every rank sends its buffer to its right neighbor, and the message of its left neighbor
 /// replaces the contents.
 struct SendRecv_Replace : PatternBase {
   static constexpr Spec spec = [] {
-    Spec spec = all_processes_spec("SendRecv_Replace", 1);
+    Spec spec = all_ranks_spec("SendRecv_Replace", 1);
     spec.send = Messages::none;
     spec.replaces = true;
     return spec;
@@ -184,7 +184,7 @@ struct SendRecv_Replace : PatternBase {
   static ExpectedContents expects(const GroupRank& e) { return message_of(e, e.left()); }
 };
 
-constexpr Spec pairs_in_flight(std::string_view name) {
+constexpr Spec multi_pair_spec(std::string_view name) {
   Spec spec = all_pairs_spec(name, 0.5);
   spec.receive = Messages::in_flight;
   spec.message_rate = true;
@@ -196,7 +196,7 @@ constexpr Spec pairs_in_flight(std::string_view name) {
 
 /// Uniband between the first -pairs pairs.
 struct Multi_pair : PairsInFlight {
-  static constexpr Spec spec = pairs_in_flight("Multi_pair");
+  static constexpr Spec spec = multi_pair_spec("Multi_pair");
   static bool takes_part(const GroupRank& e) {
     const int half = e.ranks / 2, most = e.max_pairs;
     return e.rank < 2 * half && (most == 0 || e.rank % half < most);

@@ -1,6 +1,6 @@
-// Parallel transfer benchmarks: every process of the group communicates with its neighbors in a periodic
-// chain, or pairs of processes have many messages in flight. Source: guide, "Parallel Transfer Benchmarks";
-// Uniband and Biband: public user guide of IMB 2021.
+// Parallel transfer benchmarks: every rank of the group communicates with its neighbors in a periodic chain,
+// or pairs of ranks have many messages in flight. Source: guide, "Parallel Transfer Benchmarks"; Uniband and
+// Biband: public user guide of IMB 2021.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace openimb {
 
-/// In a periodic chain, every process sends to its right neighbor and receives from its left neighbor.
+/// In a periodic chain, every rank sends to its right neighbor and receives from its left neighbor.
 struct Sendrecv : PatternBase {
   static constexpr Spec spec{.name = "Sendrecv", .kind = Kind::parallel_transfer, .messages_per_process = 2};
   template <class C>
@@ -19,7 +19,7 @@ struct Sendrecv : PatternBase {
   static ExpectedContents expects(const GroupRank& e) { return message_of(e, e.left()); }
 };
 
-// Tags of the two directions. With two processes, both neighbors are the same rank.
+// Tags of the two directions. With two ranks, both neighbors are the same rank.
 inline constexpr int to_left = 1, to_right = 2;
 
 template <SendMode mode, class C>
@@ -29,7 +29,7 @@ void start_sends_to_neighbors(const C& c, const Iteration& it, MPI_Request* requ
                     &requests[1]);
 }
 
-/// In a periodic chain, every process exchanges a message with both neighbors.
+/// In a periodic chain, every rank exchanges a message with both neighbors.
 struct Exchange : PatternBase {
   static constexpr Spec spec{.name = "Exchange",
                              .kind = Kind::parallel_transfer,
@@ -79,7 +79,7 @@ struct PairsInFlight : Pairs {
   }
 };
 
-inline constexpr std::string_view one_way =
+inline constexpr std::string_view no_reply_reason =
     "without a message back, its sender does not know which receives are complete";
 
 /// The first rank of each pair sends all messages in flight to the second.
@@ -90,7 +90,7 @@ struct Uniband : PairsInFlight {
                              .receive = Messages::in_flight,
                              .message_rate = true,
                              .min_processes = 2,
-                             .send_modes = {.any = true, .not_buffered = one_way},
+                             .send_modes = {.any = true, .not_buffered = no_reply_reason},
                              .in_default_list = false};
   template <SendMode mode = SendMode::standard, class C>
   static void step(const C& c, const Iteration& it) {

@@ -14,7 +14,7 @@ constexpr Spec passive_spec(std::string_view name, Kind kind, ExposedBuffer expo
           .one_sided = {.exposed = exposed, .sync = SyncMode::flush}};
 }
 
-/// The Spec of a benchmark with two processes that has both modes, aggregate and non-aggregate.
+/// The Spec of a benchmark with two ranks that has both modes, aggregate and non-aggregate.
 constexpr Spec pair_spec(std::string_view name, ExposedBuffer exposed, bool in_default_list = true) {
   Spec spec = passive_spec(name, Kind::single_transfer, exposed);
   spec.aggregation = Aggregation::non_aggregate_first;
@@ -43,7 +43,7 @@ struct OriginCompletion {
 
 /// The base of transfers with the peer, whose window the origin locks during the batch.
 template <class Ways>
-struct LockedPeer : PatternBase {
+struct PeerLockPattern : PatternBase {
   static bool takes_part(const GroupRank& e) { return Ways::is_origin(e.rank); }
   template <class C>
   static LockEpoch epoch(const C& c) {
@@ -52,7 +52,7 @@ struct LockedPeer : PatternBase {
 };
 
 template <class Completion>
-struct FlushedPeer : PatternBase {
+struct PeerFlush : PatternBase {
   template <class C>
   static void close(const C& c) {
     Completion::flush(c.peer, c.win);
@@ -60,7 +60,7 @@ struct FlushedPeer : PatternBase {
 };
 
 template <class Move, class Completion>
-struct MoveToPeer : FlushedPeer<Completion> {
+struct PeerLoop : PeerFlush<Completion> {
   template <class C>
   static void step(const C& c, const Iteration& it) {
     Move::move(c, it, c.peer, c.peer_base, 0, 0);
@@ -69,11 +69,11 @@ struct MoveToPeer : FlushedPeer<Completion> {
 
 /// A transfer between ranks 0 and 1. `What`: the transfer (Put, Get). `Ways`: its origins (OneWay, BothWays).
 template <class What, class Ways, class Completion = TargetCompletion>
-struct PassivePair : LockedPeer<Ways> {
+struct PassivePair : PeerLockPattern<Ways> {
   using Move = What;
-  using Loop = MoveToPeer<Move, Completion>;
-  using LocalLoop = MoveToPeer<Move, OriginCompletion>;
-  static ExpectedContents expects(const GroupRank& e) { return moved_by_pair<Move, Ways>(e); }
+  using Loop = PeerLoop<Move, Completion>;
+  using LocalLoop = PeerLoop<Move, OriginCompletion>;
+  static ExpectedContents expects(const GroupRank& e) { return pair_contents<Move, Ways>(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<Ways>(e); }
 };
 
@@ -110,13 +110,14 @@ struct Truly_passive_put : PassivePair<Put, OneWay> {
   }();
 };
 
-/// The origins of transfers with all other processes. One: rank 0. Every: all ranks. If every rank puts, the
-/// target's window has one message per origin; a get has one message per target in the receive buffer.
-struct One {
+/// The origins of transfers with all other ranks. OneOrigin: rank 0. AllOrigins: all ranks. If every rank
+/// puts, the target's window has one message per origin; a get has one message per target in the receive
+/// buffer.
+struct OneOrigin {
   static constexpr Kind kind = Kind::multiple_transfer;
   static bool is_origin(int rank) { return rank == 0; }
 };
-struct Every {
+struct AllOrigins {
   static constexpr Kind kind = Kind::parallel_transfer;
   static bool is_origin(int) { return true; }
 };
@@ -135,7 +136,7 @@ constexpr Spec all_targets_spec(std::string_view name, ExposedBuffer exposed, bo
 }
 
 template <class Move, class Completion>
-struct MoveToAll : PatternBase {
+struct AllTargetsLoop : PatternBase {
   static constexpr bool puts = Move::exposed == ExposedBuffer::receive;
   template <class C>
   static void step(const C& c, const Iteration& it) {
@@ -153,8 +154,8 @@ struct MoveToAll : PatternBase {
 template <class What, class Origins, class Completion = TargetCompletion>
 struct AllTargetsPattern : PatternBase {
   using Move = What;
-  using Loop = MoveToAll<Move, Completion>;
-  using LocalLoop = MoveToAll<Move, OriginCompletion>;
+  using Loop = AllTargetsLoop<Move, Completion>;
+  using LocalLoop = AllTargetsLoop<Move, OriginCompletion>;
   static bool takes_part(const GroupRank& e) { return Origins::is_origin(e.rank); }
   template <class C>
   static LockAllEpoch epoch(const C& c) {
@@ -182,23 +183,23 @@ struct AllTargetsPattern : PatternBase {
   }
 };
 
-struct One_put_all : AllTargetsPattern<Put, One> {
-  static constexpr Spec spec = all_targets_spec<One>("One_put_all", Put::exposed);
+struct One_put_all : AllTargetsPattern<Put, OneOrigin> {
+  static constexpr Spec spec = all_targets_spec<OneOrigin>("One_put_all", Put::exposed);
 };
-struct One_get_all : AllTargetsPattern<Get, One> {
-  static constexpr Spec spec = all_targets_spec<One>("One_get_all", Get::exposed);
+struct One_get_all : AllTargetsPattern<Get, OneOrigin> {
+  static constexpr Spec spec = all_targets_spec<OneOrigin>("One_get_all", Get::exposed);
 };
-struct All_put_all : AllTargetsPattern<Put, Every> {
-  static constexpr Spec spec = all_targets_spec<Every>("All_put_all", Put::exposed);
+struct All_put_all : AllTargetsPattern<Put, AllOrigins> {
+  static constexpr Spec spec = all_targets_spec<AllOrigins>("All_put_all", Put::exposed);
 };
-struct All_get_all : AllTargetsPattern<Get, Every> {
-  static constexpr Spec spec = all_targets_spec<Every>("All_get_all", Get::exposed);
+struct All_get_all : AllTargetsPattern<Get, AllOrigins> {
+  static constexpr Spec spec = all_targets_spec<AllOrigins>("All_get_all", Get::exposed);
 };
-struct Put_all_local : AllTargetsPattern<Put, One, OriginCompletion> {
-  static constexpr Spec spec = local_spec(all_targets_spec<One>("Put_all_local", Put::exposed));
+struct Put_all_local : AllTargetsPattern<Put, OneOrigin, OriginCompletion> {
+  static constexpr Spec spec = local_spec(all_targets_spec<OneOrigin>("Put_all_local", Put::exposed));
 };
-struct Get_all_local : AllTargetsPattern<Get, One, OriginCompletion> {
-  static constexpr Spec spec = local_spec(all_targets_spec<One>("Get_all_local", Get::exposed, false));
+struct Get_all_local : AllTargetsPattern<Get, OneOrigin, OriginCompletion> {
+  static constexpr Spec spec = local_spec(all_targets_spec<OneOrigin>("Get_all_local", Get::exposed, false));
 };
 
 constexpr Spec neighbors_spec(std::string_view name, ExposedBuffer exposed) {
@@ -210,7 +211,7 @@ constexpr Spec neighbors_spec(std::string_view name, ExposedBuffer exposed) {
 }
 
 template <class Move, class Completion>
-struct MoveToNeighbors : PatternBase {
+struct NeighborsLoop : PatternBase {
   static constexpr bool puts = Move::exposed == ExposedBuffer::receive;
   template <class C>
   static void step(const C& c, const Iteration& it) {
@@ -231,8 +232,8 @@ struct MoveToNeighbors : PatternBase {
 template <class What>
 struct NeighborsPattern : PatternBase {
   using Move = What;
-  using Loop = MoveToNeighbors<Move, TargetCompletion>;
-  using LocalLoop = MoveToNeighbors<Move, OriginCompletion>;
+  using Loop = NeighborsLoop<Move, TargetCompletion>;
+  using LocalLoop = NeighborsLoop<Move, OriginCompletion>;
   template <class C>
   static TwoLocksEpoch epoch(const C& c) {
     return TwoLocksEpoch(c.left, c.right, c.win);
@@ -273,7 +274,7 @@ struct FetchAndAdd {
   template <class C, class... Request>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to,
                    Request... request) {
-    const MPI_Aint at = place_at(c, it, base, to);
+    const MPI_Aint at = displacement_of(c, it, base, to);
     call::get_accumulate(it.send + from * c.message_stride, it.receive, c.count, c.type, target, at, c.op,
                          c.win, request...);
   }
@@ -281,7 +282,7 @@ struct FetchAndAdd {
 struct FetchAndOp {
   template <class C>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to) {
-    const MPI_Aint at = place_at(c, it, base, to);
+    const MPI_Aint at = displacement_of(c, it, base, to);
     MPI_Fetch_and_op(it.send + from * c.message_stride, it.receive, c.type, target, at, c.op, c.win);
   }
 };
@@ -289,7 +290,7 @@ struct FetchAndOp {
 struct CompareAndSwap {
   template <class C>
   static void move(const C& c, const Iteration& it, int target, MPI_Aint base, int from, int to) {
-    const MPI_Aint at = place_at(c, it, base, to);
+    const MPI_Aint at = displacement_of(c, it, base, to);
     char* const out = it.send + from * c.message_stride;
     MPI_Compare_and_swap(out, out + c.message_stride, it.receive, c.type, target, at, c.win);
   }
@@ -301,15 +302,15 @@ inline ExpectedContents fetched_content(const GroupRank& e) { return message_of(
 
 /// An atomic operation of rank 0 on the memory of rank 1.
 template <class What>
-struct Atomic : LockedPeer<OneWay> {
+struct Atomic : PeerLockPattern<OneWay> {
   using Move = What;
-  using Loop = MoveToPeer<Move, TargetCompletion>;
-  using LocalLoop = MoveToPeer<Move, OriginCompletion>;
+  using Loop = PeerLoop<Move, TargetCompletion>;
+  using LocalLoop = PeerLoop<Move, OriginCompletion>;
   static bool updates(const GroupRank& e) { return updates_of_rank_1(e); }
   static Traffic traffic(const GroupRank& e) { return traffic_of_pair<OneWay>(e); }
 };
 
-struct Accumulate : Atomic<AddTo> {
+struct Accumulate : Atomic<Add> {
   static constexpr Spec spec = atomic_spec("Accumulate");
   static ExpectedContents expects(const GroupRank& e) {
     return e.rank == 1 ? added_by_rank_0(e) : ExpectedContents{};

@@ -1,4 +1,4 @@
-// Single transfer benchmarks, which use two processes. Source: guide, "Single Transfer Benchmarks".
+// Single transfer benchmarks, which use two ranks. Source: guide, "Single Transfer Benchmarks".
 #pragma once
 
 #include "engine/pattern.h"

@@ -1,4 +1,4 @@
-// Exchange of messages with all neighbors in a periodic grid of the processes, as in programs with domain
+// Exchanges messages with all neighbors in a periodic grid of ranks, like a program with domain
 // decomposition. model/torus.h has the grid.
 #pragma once
 
@@ -45,7 +45,7 @@ struct StencilLoop : PatternBase {
   }
 };
 
-inline ExpectedContents expected_neighbors(const GroupRank& e, const Stencil& stencil) {
+inline ExpectedContents neighbor_contents(const GroupRank& e, const Stencil& stencil) {
   const std::vector<int> neighbors = Torus(e.ranks, stencil.dimensions).neighbors(e.rank, stencil.corners);
   const int count = static_cast<int>(neighbors.size());
   ExpectedContents all;
@@ -78,7 +78,7 @@ struct TorusPattern : PatternBase {
     return StencilExchange(*c.me, {.dimensions = dimensions});
   }
   static ExpectedContents expects(const GroupRank& e) {
-    return expected_neighbors(e, {.dimensions = dimensions});
+    return neighbor_contents(e, {.dimensions = dimensions});
   }
 };
 
@@ -89,7 +89,8 @@ struct Stencil3D : TorusPattern<3> {
   static constexpr Spec spec = torus_spec("Stencil3D", 3);
 };
 
-/// An exchange whose dimensions -halo sets; -halo also says if processes exchange across edges and corners.
+/// An exchange in as many dimensions as -halo sets. With its value "corners", ranks also exchange across
+/// edges and corners.
 struct Halo : PatternBase {
   using Loop = StencilLoop;
   static constexpr Spec spec = [] {
@@ -104,7 +105,7 @@ struct Halo : PatternBase {
   static auto prepare(const C& c, const IterationPlan&) {
     return StencilExchange(*c.me, c.me->stencil);
   }
-  static ExpectedContents expects(const GroupRank& e) { return expected_neighbors(e, e.stencil); }
+  static ExpectedContents expects(const GroupRank& e) { return neighbor_contents(e, e.stencil); }
 };
 
 /// Halo under the name of IMB-HALO's benchmark, printed in IMB-HALO's lines.
@@ -112,7 +113,7 @@ struct SimpleHalo : Halo {
   static constexpr Spec spec = [] {
     Spec spec = Halo::spec;
     spec.name = "simple_halo";
-    spec.measures = "As Halo, in lines like IMB-HALO 2021's; time of the slowest rank.";
+    spec.measures = "Like Halo, with the output format of IMB-HALO 2021. Shows the time of the slowest rank.";
     spec.table = &tables::labeled;
     return spec;
   }();

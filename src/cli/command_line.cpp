@@ -20,7 +20,7 @@ struct ParsedOption {
 
 std::string dashed(const Option& option) { return "-" + std::string(option.name); }
 
-std::string unknown_option(std::string_view word) {
+std::string unknown_option_message(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
   if (same_name(name, "-packing") || same_name(name, "--packing")) {
     return "unknown option " + openimb::quoted(word) +
@@ -46,8 +46,8 @@ class Reader {
     if (!word.starts_with('-')) return {nullptr, {word}};
     const Option* const option = find_option(word);
     if (option == nullptr) {
-      if (ignored == nullptr) throw UsageError(unknown_option(word));
-      ignored->push_back("ignored: " + unknown_option(word) + dropped_words());
+      if (ignored == nullptr) throw UsageError(unknown_option_message(word));
+      ignored->push_back("ignored: " + unknown_option_message(word) + drop_words());
       return {};
     }
     return {option, take_values(*option)};
@@ -86,7 +86,7 @@ class Reader {
 
   // Drops the words after an unknown option. A word that may be a benchmark is kept: without it, the default
   // list would run.
-  std::string dropped_words() {
+  std::string drop_words() {
     std::string dropped;
     while (at_word() && find_benchmark(program_, rest_.front()) == nullptr &&
            nearest_benchmark(program_, rest_.front()).empty()) {

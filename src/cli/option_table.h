@@ -40,19 +40,17 @@ enum class Values { none, one, one_or_two, optional_one, optional_switch, list }
 
 /// The numbers that an option takes.
 struct Range {
-  std::int64_t lowest = 0, highest = 0;  ///< limits of whole numbers and sizes
-  std::int64_t unit = 0;                 ///< above 0: a size; bytes of a unit in a number without a letter
-  double least = 0, most = 0;            ///< limits of real numbers
-  double divisor = 1;                    ///< the number given is divided by it
+  std::int64_t min = 0, max = 0;      ///< limits of whole numbers and sizes
+  std::int64_t unit = 0;              ///< above 0: a size; bytes of a unit in a number without a letter
+  double min_real = 0, max_real = 0;  ///< limits of real numbers
+  double divisor = 1;                 ///< the number given is divided by it
 };
-constexpr Range whole(std::int64_t lowest, std::int64_t highest) {
-  return {.lowest = lowest, .highest = highest};
+constexpr Range whole(std::int64_t min, std::int64_t max) { return {.min = min, .max = max}; }
+constexpr Range size(std::int64_t unit, std::int64_t min, std::int64_t max) {
+  return {.min = min, .max = max, .unit = unit};
 }
-constexpr Range size(std::int64_t unit, std::int64_t lowest, std::int64_t highest) {
-  return {.lowest = lowest, .highest = highest, .unit = unit};
-}
-constexpr Range real(double least, double most, double divisor = 1) {
-  return {.least = least, .most = most, .divisor = divisor};
+constexpr Range real(double min, double max, double divisor = 1) {
+  return {.min_real = min, .max_real = max, .divisor = divisor};
 }
 
 /// The value as it is written on the command line, in the unit of `range`; empty without a value.
@@ -108,11 +106,11 @@ Value read(const Range& range, std::string_view word) {
   } else if constexpr (Named<Value>) {
     return parse_choice<Value>(word);
   } else if constexpr (std::is_arithmetic_v<Value>) {
-    if (range.unit > 0) return static_cast<Value>(parse_bytes(word, range.unit, range.lowest, range.highest));
+    if (range.unit > 0) return static_cast<Value>(parse_bytes(word, range.unit, range.min, range.max));
     if constexpr (std::is_floating_point_v<Value>) {
-      return parse_real(word, range.least, range.most) / range.divisor;
+      return parse_real(word, range.min_real, range.max_real) / range.divisor;
     } else {
-      return static_cast<Value>(parse_integer(word, range.lowest, range.highest));
+      return static_cast<Value>(parse_integer(word, range.min, range.max));
     }
   } else {
     return Value(word);

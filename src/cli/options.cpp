@@ -190,13 +190,13 @@ OptionValue get_lengths(const Options& options) { return field::to_option_value(
 
 // Drops a component's default counts, which are numbers of elements, if the user gives message sizes in
 // bytes.
-void measure_by_bytes(ParseState& state) {
+void drop_default_counts(ParseState& state) {
   if (!state.has("count")) state.options.counts.clear();
 }
 
 // Drops a component's default counts and message sizes if the user gives exponents.
-void measure_by_exponents(ParseState& state) {
-  measure_by_bytes(state);
+void drop_default_sizes(ParseState& state) {
+  drop_default_counts(state);
   const bool has_lengths = state.has("msglen") || state.has("msgsize") || state.has("msgsz");
   if (!has_lengths) state.options.lengths.clear();
 }
@@ -206,7 +206,7 @@ void imply_parameters(ParseState& state) {
   const Settings& defaults = state.options.defaults.settings;
   if (settings.min_message_log != defaults.min_message_log ||
       settings.max_message_log != defaults.max_message_log) {
-    measure_by_exponents(state);
+    drop_default_sizes(state);
   }
 }
 
@@ -300,19 +300,19 @@ OptionValue get_halo(const Options& options) {
   return std::to_string(halo.dimensions) + (halo.corners ? ",corners" : "");
 }
 
-// `most`: the largest value that the number of ranks allows.
-[[noreturn]] void refuse_pairs(const std::string& option, const std::string& why, int most, int world) {
+// `max`: the largest value that the number of ranks allows.
+[[noreturn]] void refuse_pairs(const std::string& option, const std::string& why, int max, int world) {
   throw UsageError(option + ": " +
-                   (world == 1 ? "needs at least 2 ranks" : why + "; give at most " + std::to_string(most)));
+                   (world == 1 ? "needs at least 2 ranks" : why + "; give at most " + std::to_string(max)));
 }
 
 void check_pairs(const ParseState& state) {
-  const int most = state.world / 2, pairs = state.options.pairs->max_pairs;
-  if (pairs <= most) return;
+  const int max = state.world / 2, pairs = state.options.pairs->max_pairs;
+  if (pairs <= max) return;
   refuse_pairs(
       "-pairs " + std::to_string(pairs),
-      std::to_string(state.world) + " ranks make " + (most == 1 ? "1 pair" : std::to_string(most) + " pairs"),
-      most, state.world);
+      std::to_string(state.world) + " ranks make " + (max == 1 ? "1 pair" : std::to_string(max) + " pairs"),
+      max, state.world);
 }
 
 void check_stride(const ParseState& state) {
@@ -387,10 +387,10 @@ OptionValue get_topology(const Options& options) {
 
 void check_topology(const ParseState& state) {
   const Topology& topology = *state.options.topology;
-  const int world = state.world, most = topology.neighbors(world);
-  if (topology.degree > most) {
+  const int world = state.world, max = topology.neighbors(world);
+  if (topology.degree > max) {
     throw UsageError("-topo random:" + std::to_string(topology.degree) + ": with " + std::to_string(world) +
-                     (world == 1 ? " rank" : " ranks") + ", give at most random:" + std::to_string(most));
+                     (world == 1 ? " rank" : " ranks") + ", give at most random:" + std::to_string(max));
   }
   if (!topology.has_extents()) return;
   // It is a usage error only if no group has the size of the grid.
@@ -503,7 +503,7 @@ void check_sync_mode(const ParseState& state) {
 }
 
 void set_layout(ParseState& state, std::string_view word) {
-  constexpr std::int64_t most = 1 << 20;
+  constexpr std::int64_t max = 1 << 20;
   const std::vector<std::string_view> parts = split(word, ':');
   DataLayout layout{.placement = parse_choice<Placement>(parts.front())};
   if (layout.placement != Placement::vector) {
@@ -511,8 +511,8 @@ void set_layout(ParseState& state, std::string_view word) {
   } else if (parts.size() != 3) {
     throw BadValue(quoted(word) + ": a vector has a block and a stride, as vector:1:8");
   } else {
-    layout.block = parse_integer(parts[1], 1, most);
-    layout.stride = parse_integer(parts[2], 1, most);
+    layout.block = parse_integer(parts[1], 1, max);
+    layout.stride = parse_integer(parts[2], 1, max);
     if (layout.stride < layout.block) {
       throw BadValue(quoted(word) + ": the stride is less than the block, so that blocks would overlap");
     }
@@ -1029,8 +1029,8 @@ constexpr Option process_rows[] = {
      .syntax = "LEVEL",
      .example = "-thread_level multiple",
      .details = "Thread support requested from MPI. At any level, benchmarks communicate from one thread, "
-                "except in IMB-MT: see -threads. The banner shows what MPI granted; less than requested "
-                "is a warning.",
+                "except in IMB-MT: see -threads. The banner shows what MPI granted; a lower level than "
+                "requested gives a warning.",
      .field = at<&Options::thread_level>,
      .early = true},
 };
@@ -1050,7 +1050,7 @@ constexpr Option length_rows[] = {
      .details = "Exponents from 0 to {max_exponent}. MIN defaults to MINMSGLOG (-set).",
      .field = computed_by<get_exponents>,
      .apply = set_exponents,
-     .imply = measure_by_exponents,
+     .imply = drop_default_sizes,
      .check = check_exponents},
     {.name = "msglen",
      .syntax = "FILE",
@@ -1060,7 +1060,7 @@ constexpr Option length_rows[] = {
                 "begins with #.",
      .apply = read_lengths,
      .excludes = "msgsize msglog msgsz",
-     .imply = measure_by_bytes},
+     .imply = drop_default_counts},
     {.name = "msgsize",
      .common = true,
      .syntax = "SIZE[,SIZE...]",
@@ -1071,7 +1071,7 @@ constexpr Option length_rows[] = {
      .field = computed_by<get_lengths>,
      .apply = set_lengths,
      .excludes = "msglog msgsz",
-     .imply = measure_by_bytes},
+     .imply = drop_default_counts},
     {.name = "msgsz",
      .syntax = "SIZE",
      .help = "measure this message size; repeat for more",
@@ -1079,7 +1079,7 @@ constexpr Option length_rows[] = {
      .details = "Option of IMB-P2P. The sizes are measured in the order given, instead of the powers of two.",
      .apply = add_length,
      .excludes = "msglog",
-     .imply = measure_by_bytes},
+     .imply = drop_default_counts},
     {.name = "zero_size",
      .help = "also measure messages of 0 bytes",
      .example = "-zero_size off",
@@ -1156,7 +1156,7 @@ constexpr Option method_rows[] = {
      .example = "-off_cache 16,128",
      .details = "SIZE: size of the last-level cache, in MB of 2^20 bytes or with k, m or g. LINE: "
                 "size of a cache line, in bytes. If SIZE is -1, or LINE is left out, the value of the "
-                "machine is used, or that in CACHE_SIZE or CACHE_LINE_SIZE (-set). Messages lie at "
+                "machine is used, or the value of CACHE_SIZE or CACHE_LINE_SIZE (-set). Messages lie at "
                 "least two cache lines apart.",
      .field = computed_by<get_off_cache>,
      .apply = set_off_cache},
@@ -1206,9 +1206,9 @@ constexpr Option method_rows[] = {
      .default_text = "even",
      .example = "-arrival last:50",
      .details = "even, first, last: the first or the last rank arrives late; ascending: each a little "
-                "later than the one before; random. WIDTH: from the first to the last arrival, in "
-                "microseconds, or xN: N times what the operation takes with even arrival, under the first "
-                "variant of -alternate; x1 if it is left out. Ranks count from the root, which stays rank "
+                "later than the one before; random. WIDTH: microseconds from the first to the last "
+                "arrival, or xN: N times the duration of the operation with even arrival, under the first "
+                "variant of -alternate; the default is x1. Ranks count from the root, which stays rank "
                 "0. Implies -sync_start clock.",
      .field = computed_by<get_arrival>,
      .apply = set_arrival,
@@ -1284,10 +1284,11 @@ constexpr Option method_rows[] = {
      .syntax = "N[,corners]",
      .help = "IMB-P2P: the periodic grid of Halo and simple_halo",
      .example = "-halo 2,corners Halo",
-     .details = "N: 1 to {max_dimensions} dimensions, whose extents are as equal as the number of ranks "
-                "allows. Each rank exchanges with 2 neighbors per dimension; corners: also with "
-                "neighbors across edges and corners, 26 in 3 dimensions (N,faces: not). A rank is its own "
-                "neighbor in a dimension of extent 1.",
+     .details =
+         "N: 1 to {max_dimensions} dimensions, whose extents are as equal as the number of ranks "
+         "allows. Each rank exchanges with 2 neighbors per dimension; corners: also with "
+         "neighbors across edges and corners, 26 in 3 dimensions (N,faces: without them). A rank is its own "
+         "neighbor in a dimension of extent 1.",
      .field = computed_by<get_halo>,
      .apply = set_halo,
      .used_by = &torus_benchmarks},
@@ -1321,7 +1322,7 @@ constexpr Option method_rows[] = {
      .default_text = "off",
      .example = "-msgwr off",
      .details = "IMB-P2P 2021 writes the send buffer before each message unless this is off. Here the timed "
-                "loop has MPI calls only; buffers are written before a table. on is a warning.",
+                "loop has MPI calls only; buffers are written before a table. on prints a warning.",
      .apply = accept_payload<true>,
      .used_by = &message_rate_benchmarks},
     {.name = "msgrd",
@@ -1330,7 +1331,7 @@ constexpr Option method_rows[] = {
      .default_text = "off",
      .example = "-msgrd off",
      .details = "IMB-P2P 2021 reads the receive buffer after each message unless this is off. Here the timed "
-                "loop has MPI calls only. on is a warning.",
+                "loop has MPI calls only. on prints a warning.",
      .apply = accept_payload<false>,
      .used_by = &message_rate_benchmarks},
 };
@@ -1395,7 +1396,7 @@ constexpr Option thread_rows[] = {
      .help = "bind each thread to a CPU",
      .example = "-pin_threads on",
      .details =
-         "Thread t to the t-th CPU that its process may use; processes with the same CPUs divide them.",
+         "Thread t gets the t-th CPU that its process may use; processes with the same CPUs divide them.",
      .field = at<&Options::threads, &Threads::pinned>,
      .used_by = &threaded_or_partitioned_benchmarks},
     {.name = "stride",
@@ -1493,8 +1494,8 @@ constexpr Option fabric_rows[] = {
      .default_text = "all pairs",
      .example = "-rounds 3",
      .details =
-         "Without it, N endpoints meet in N - 1 rounds of disjoint pairs. K: in K such rounds, of endpoints "
-         "in random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to "
+         "Without it, N endpoints meet in N - 1 rounds of disjoint pairs. K: they meet in K such rounds, in "
+         "random order (-seed). one_to_all, all_to_one: N rounds, in each of which one endpoint sends to "
          "all others at once, or all others to it; Pair_Bidirectional goes both ways in both.",
      .field = computed_by<get_rounds>,
      .apply = set_rounds,
@@ -1589,8 +1590,8 @@ constexpr Option memory_rows[] = {
     {.name = "gpu_check",
      .help = "check that the MPI handles GPU memory",
      .example = "-memory cuda -gpu_check trust",
-     .details = "query: an MPI that does not handle memory of GPUs is a usage error with the setting "
-                "to change, because its first message would crash; so is one that does not report it. "
+     .details = "query: refuse an MPI that does not handle GPU memory or does not report it, and name "
+                "the setting to change, because its first message would crash. "
                 "Calls that Open MPI does not support on GPUs have a failure row. trust: run "
                 "everything.",
      .field = at<&Options::memory, &MemoryChoice::check>,
@@ -1673,11 +1674,10 @@ constexpr Option own_rows[] = {
      .default_text = "./IMB_out",
      .example = "-file /scratch/me",
      .details =
-         "An existing folder: the names of the files in it begin with IMB_out. Otherwise a name in an "
-         "existing "
-         "folder: theirs begin with it. A part that is unique to the launch follows. Files of groups end in "
-         "_g "
-         "and the group, files of single ranks in _ and the rank. All are deleted, however the run ends.",
+         "If PATH is an existing folder, the names of the files in it begin with IMB_out. Otherwise they "
+         "begin with PATH, whose folder must exist. A part that is unique to the launch follows. Files of "
+         "groups end in _g and the group, files of single ranks in _ and the rank. All are deleted, "
+         "however the run ends.",
      .apply = set_file,
      .used_by = &file_benchmarks},
     {.name = "fsync",
@@ -1815,7 +1815,7 @@ constexpr OptionGroup groups[] = {
     {"GPU buffers", memory_rows},   {"Extensions (not in IMB)", own_rows},
 };
 
-constexpr bool exists(std::string_view name) {
+constexpr bool option_exists(std::string_view name) {
   for (const OptionGroup& group : groups) {
     for (const Option& option : group.options) {
       if (option.name == name) return true;
@@ -1829,7 +1829,7 @@ constexpr bool exclusions_exist() {
       std::string_view names = option.excludes;
       while (!names.empty()) {
         const std::size_t end = std::min(names.find(' '), names.size());
-        if (!exists(names.substr(0, end))) return false;
+        if (!option_exists(names.substr(0, end))) return false;
         names.remove_prefix(std::min(end + 1, names.size()));
       }
     }

@@ -40,7 +40,7 @@ std::string component_of(const Program& program, std::string_view name) {
   return {};
 }
 
-std::string unknown(const Program& program, const NamedBenchmark& name) {
+std::string unknown_benchmark_message(const Program& program, const NamedBenchmark& name) {
   const std::string message = name.where + "unknown benchmark " + openimb::quoted(name.text) + ": ";
   if (const std::string executable = component_of(program, name.text); !executable.empty()) {
     return message + "it is in " + executable;
@@ -65,9 +65,9 @@ class Selector {
       if (const auto selected = find(program_, name.text)) {
         resolved.push_back(*selected);
       } else if (ignored_ != nullptr) {
-        ignored_->push_back("ignored: " + unknown(program_, name));
+        ignored_->push_back("ignored: " + unknown_benchmark_message(program_, name));
       } else {
-        throw UsageError(unknown(program_, name));
+        throw UsageError(unknown_benchmark_message(program_, name));
       }
     }
     return resolved;
@@ -124,7 +124,8 @@ std::vector<SelectedBenchmark> select_benchmarks(const Program& program, const N
   const Selector selector(program, ignored);
   std::vector<SelectedBenchmark> selection;
   for (const SelectedBenchmark& selected : selector.resolve(lists.named)) add(selection, selected);
-  if (!lists.named.empty() && selection.empty()) throw UsageError(unknown(program, lists.named.front()));
+  if (!lists.named.empty() && selection.empty())
+    throw UsageError(unknown_benchmark_message(program, lists.named.front()));
   if (lists.named.empty()) selection = default_selection(program);
   for (const SelectedBenchmark& selected : selector.resolve(lists.included)) add(selection, selected);
   for (const SelectedBenchmark& selected : selector.resolve(lists.excluded)) {

@@ -33,8 +33,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  constexpr std::size_t longest = 64;  // no name is longer; limits the time for long arguments
-  if (word.size() < 3 || word.size() > longest) return {};
+  constexpr std::size_t max_length = 64;  // no name is longer; limits the time for long arguments
+  if (word.size() < 3 || word.size() > max_length) return {};
   const std::string wanted = lower_case(word);
   std::size_t limit = std::clamp<std::size_t>(word.size() / 3, 1, 3);
   std::string_view best;

@@ -1,4 +1,4 @@
-// Files with one entry per line: benchmark names, lengths, settings.
+// Files with one entry per line: benchmark names, message sizes, settings.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct TextEntry {
 };
 
 /// Returns the entries of a file, without blank lines, a byte order mark and comments; a comment begins with
-/// a # at the start of a word. `what` ("lengths") names the entries in the error about a file without
+/// a # at the start of a word. `what` ("message sizes") names the entries in the error about a file without
 /// entries. `option` is the option that named the file.
 std::vector<TextEntry> read_entries(const ReadFile& read_file, const std::string& path,
                                     std::string_view option, std::string_view what);

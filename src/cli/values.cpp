@@ -44,7 +44,7 @@ void check_range(std::string_view text, Number number, Number lowest, Number hig
   if (number > highest) throw BadValue(quoted(text) + " is above the maximum, " + shown(highest));
 }
 
-// Throws that a size is out of bounds. The message has the bound in the unit of the size.
+// Throws BadValue for a size that is out of bounds. The message has the bound in the unit of the size.
 [[noreturn]] void refuse_size(std::string_view text, bool too_small, std::int64_t bound, std::int64_t unit) {
   const char* const name = unit == gibibyte ? " GB" : unit == mebibyte ? " MB" : unit > 1 ? " kB" : " bytes";
   const std::string in_units = std::to_string(bound / unit) + (unit == 1 && bound == 1 ? " byte" : name);

@@ -33,7 +33,7 @@ inline constexpr std::int64_t max_cache_line = 1 << 20;
 
 /// Prepares text of the user for a message: one line, cut to `longest` bytes.
 std::string sanitized(std::string_view text, std::size_t longest = 60);
-/// The same in quotes.
+/// Sanitizes the text and puts it in quotes.
 std::string quoted(std::string_view text);
 std::string lower_case(std::string_view text);
 bool same_name(std::string_view a, std::string_view b);
@@ -45,6 +45,7 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 /// The shortest text that reads back as the same number.
 std::string to_text(double number);
 
+/// These functions throw BadValue.
 std::int64_t parse_integer(std::string_view text, std::int64_t lowest, std::int64_t highest);
 double parse_real(std::string_view text, double lowest, double highest);
 bool parse_switch(std::string_view text);

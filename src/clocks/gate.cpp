@@ -11,7 +11,7 @@ Gate::Gate(MPI_Comm comm, const MpiClock& clock) : comm_(comm), clock_(clock) {
   MPI_Comm_size(comm, &ranks_);
 }
 
-// Agrees a few times first, to learn how long an agreement takes.
+// Makes a few agreements first, to learn how long one takes.
 void Gate::open() {
   constexpr int trials = 4;
   for (int i = 0; i < trials; ++i) agree(false);

@@ -18,9 +18,10 @@ namespace {
 constexpr int sweeps = 9;           // comparisons of all clocks in the first synchronization
 constexpr double first_span = 0.2;  // seconds over which they are spread
 constexpr int usual_exchanges = 8, max_exchanges = 100;
-constexpr int max_first_exchanges = 200;  // with the parent, in the first synchronization: a fifth of HCA3's
-constexpr double good_width = 1.5;        // multiple of the narrowest bounds so far
-constexpr int readings = 50;              // readings of the clocks in a comparison on a host
+// With the parent, in the first synchronization. HCA3 makes five times as many.
+constexpr int max_first_exchanges = 200;
+constexpr double good_width = 1.5;  // multiple of the narrowest bounds so far
+constexpr int readings = 50;        // readings of the clocks in a comparison on a host
 constexpr int clock_tag = 31001;
 
 std::int64_t system_nanoseconds() {
@@ -70,8 +71,8 @@ void MpiClock::find_hosts(bool shares) {
 
 bool MpiClock::synchronize() {
   spare_exchanges_ = max_exchanges - usual_exchanges;
-  const bool same = !begun_ || !ranks_.any(!compare_all());
-  if (!begun_ || !same) {
+  const bool same = !started_ || !ranks_.any(!compare_all());
+  if (!started_ || !same) {
     parent_ = system_ = {};
     spare_exchanges_ = max_first_exchanges - sweeps * usual_exchanges;
     narrowest_ = std::numeric_limits<double>::infinity();
@@ -79,7 +80,7 @@ bool MpiClock::synchronize() {
       if (sweep > 0) system::pause_for(first_span / (sweeps - 1));
       compare_all();
     }
-    begun_ = true;
+    started_ = true;
   }
   const double off = ranks_.allreduce_max(compare_off_tree());
   disagreement_ = off < 0 ? std::numeric_limits<double>::quiet_NaN() : off;
@@ -92,7 +93,7 @@ bool MpiClock::synchronize() {
 bool MpiClock::compare_all() {
   bool same = true;
   const int count = static_cast<int>(leaders_.size());
-  if (index_ == 0) past_ = onwards_ = ClockMap{.until = own_time()};
+  if (index_ == 0) past_ = later_ = ClockMap{.until = own_time()};
   if (index_ >= 0) {
     for (int stride = first_stride(count); stride > 0; stride /= 2) {
       if (index_ % (2 * stride) == stride) same = exchange_with_parent(index_ - stride);
@@ -102,34 +103,34 @@ bool MpiClock::compare_all() {
   return compare_on_host() && same;
 }
 
-MpiClock::Maps MpiClock::maps_through(const OffsetHistory& history, const Maps& reference) const {
-  return {history.past_map().then(reference.past), history.later_map().then(reference.onwards)};
+MpiClock::ClockMaps MpiClock::maps_through(const OffsetHistory& history, const ClockMaps& reference) const {
+  return {history.past_map().then(reference.past), history.later_map().then(reference.later)};
 }
 
 bool MpiClock::exchange_with_parent(int index) {
-  Maps reference;
+  ClockMaps reference;
   const OffsetBounds bounds = exchange(index, true, false, &reference);
   narrowest_ = std::min(narrowest_, bounds.width());
   const bool same = parent_.add(bounds.widened(tick_));
-  const Maps mine = maps_through(parent_, reference);
+  const ClockMaps mine = maps_through(parent_, reference);
   past_ = mine.past;
-  onwards_ = mine.onwards;
+  later_ = mine.later;
   return same;
 }
 
 void MpiClock::exchange_with_child(int index) {
-  Maps mine{past_, onwards_};
+  ClockMaps mine{past_, later_};
   exchange(index, false, false, &mine);
 }
 
-// Exchanges messages with another leader and returns bounds of the offset to its clock; without `asks` it
-// answers the other's requests. The last request says that it is the last. An answer has the stamps and the
-// maps of the rank that answers. Requests and answers are equally long, because a longer transfer would count
-// as an offset.
-OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, Maps* maps) {
+// Exchanges messages with another leader and returns bounds of the offset to its clock; without `asks`, it
+// answers the requests of the other leader. The last request says that it is the last. An answer has the
+// stamps and the maps of the rank that answers. Requests and answers are equally long, because a longer
+// transfer would count as an offset.
+OffsetBounds MpiClock::exchange(int index, bool asks, bool in_common_time, ClockMaps* maps) {
   struct Message {
     double last = 0, received = 0, sent = 0;
-    Maps maps;
+    ClockMaps maps;
   };
   constexpr int length = 15;
   static_assert(sizeof(Message) == length * sizeof(double));
@@ -182,25 +183,25 @@ bool MpiClock::compare_on_host() {
     bounds.include(before, between, between, leads ? system_time() : own_time());
   }
   const bool same = system_.add(bounds.widened(tick_));
-  Maps host_maps;
-  if (leads) host_maps = maps_through(system_, {past_, onwards_});
+  ClockMaps host_maps;
+  if (leads) host_maps = maps_through(system_, {past_, later_});
   MPI_Bcast(&host_maps, 12, MPI_DOUBLE, 0, host_.handle());
   if (!leads) {
-    const Maps mine = maps_through(system_, host_maps);
+    const ClockMaps mine = maps_through(system_, host_maps);
     past_ = mine.past;
-    onwards_ = mine.onwards;
+    later_ = mine.later;
   }
   return same;
 }
 
 // Seconds by which the common times of two leaders that are not neighbors in the tree differ; -1 if this rank
-// has no such partner or answers it.
+// has no such partner or only answers its requests.
 double MpiClock::compare_off_tree() {
   if (index_ < 0) return -1;
   const auto partner = partner_off_tree(index_, static_cast<int>(leaders_.size()));
   if (!partner) return -1;
   const OffsetBounds bounds = exchange(*partner, index_ % 2 == 1, true, nullptr);
-  return index_ % 2 == 1 ? std::abs(bounds.least + bounds.most) / 2 : -1;
+  return index_ % 2 == 1 ? std::abs(bounds.lower + bounds.upper) / 2 : -1;
 }
 
 }  // namespace openimb

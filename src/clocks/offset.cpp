@@ -14,9 +14,9 @@ constexpr double max_drift = 1e-3;
 constexpr double max_drift_change = 10e-6;
 constexpr double change_per_second = 1e-8;  // change of the drift while NTP does not correct it
 constexpr double max_history = 20;          // seconds over which the drift counts as constant
-constexpr std::size_t max_kept = 48;
+constexpr std::size_t max_bounds = 48;
 
-// Bounds of an earlier exchange, widened for use at time `now`, because the drift changes.
+// Returns the bounds of an earlier exchange, widened for use at time `now` because the drift changes.
 OffsetBounds widened_by_age(const OffsetBounds& bounds, double now) {
   const double age = now - bounds.at;
   return bounds.widened(change_per_second * age * age / 2);
@@ -25,11 +25,11 @@ OffsetBounds widened_by_age(const OffsetBounds& bounds, double now) {
 }  // namespace
 
 void OffsetBounds::include(double sent, double other_received, double other_sent, double received) {
-  // A rank that loses its CPU may take long, so that the offset of the exchanges before has changed.
+  // If a rank loses its CPU, an exchange may take so long that the offset has changed since the earlier ones.
   const double change = max_drift * std::max(0.0, received - at);
   at = received;
-  least = std::max(least - change, sent - other_received);
-  most = std::min(most + change, received - other_sent);
+  lower = std::max(lower - change, sent - other_received);
+  upper = std::min(upper + change, received - other_sent);
 }
 
 ClockMap ClockMap::then(const ClockMap& next) const {
@@ -43,30 +43,30 @@ ClockMap ClockMap::then(const ClockMap& next) const {
 }
 
 bool OffsetHistory::add(const OffsetBounds& bounds) {
-  if (bounds.least > bounds.most) {  // a clock was set between two of the exchanges
-    bounds_.assign(1, {bounds.at, bounds.most, bounds.least});
+  if (bounds.lower > bounds.upper) {  // a clock was set between two of the exchanges
+    bounds_.assign(1, {bounds.at, bounds.upper, bounds.lower});
     return false;
   }
   if (!bounds_.empty()) {
     const double after = bounds.at - bounds_.back().at;
     const double change = max_drift_change * std::max(0.0, after);
     const std::optional<Range> expected = offsets_at(bounds.at);
-    if (expected->least - change > bounds.most || bounds.least > expected->most + change) {
+    if (expected->lower - change > bounds.upper || bounds.lower > expected->upper + change) {
       bounds_.assign(1, bounds);
       return false;
     }
   }
   bounds_.push_back(bounds);
-  // If no line fits all bounds, the drift has changed, so the oldest bounds go.
+  // If no line fits all bounds, the drift has changed, so the oldest bounds are removed.
   while (bounds_.size() > 1 && (!drifts() || bounds.at - bounds_.front().at > max_history)) {
     bounds_.erase(bounds_.begin());
   }
-  if (bounds_.size() > max_kept) forget_some();
+  if (bounds_.size() > max_bounds) thin_out();
   return true;
 }
 
-// Forgets every second one of the older half. The first and the last bounds determine drift and offset.
-void OffsetHistory::forget_some() {
+// Removes every second entry of the older half. The first and the last bounds determine drift and offset.
+void OffsetHistory::thin_out() {
   std::vector<OffsetBounds> kept;
   for (std::size_t i = 0; i < bounds_.size(); ++i) {
     if (i >= bounds_.size() / 2 || i % 2 == 0) kept.push_back(bounds_[i]);
@@ -84,14 +84,14 @@ std::optional<OffsetHistory::Range> OffsetHistory::drifts() const {
       const OffsetBounds after = widened_by_age(bounds_[k], bounds_.back().at);
       const double seconds = after.at - before.at;
       if (seconds > 0) {
-        range.most = std::min(range.most, (after.most - before.least) / seconds);
-        range.least = std::max(range.least, (after.least - before.most) / seconds);
-      } else if (after.most < before.least || before.most < after.least) {
+        range.upper = std::min(range.upper, (after.upper - before.lower) / seconds);
+        range.lower = std::max(range.lower, (after.lower - before.upper) / seconds);
+      } else if (after.upper < before.lower || before.upper < after.lower) {
         return std::nullopt;
       }
     }
   }
-  if (range.least > range.most) return std::nullopt;
+  if (range.lower > range.upper) return std::nullopt;
   return range;
 }
 
@@ -108,26 +108,26 @@ std::optional<OffsetHistory::Range> OffsetHistory::offsets_at(double time) const
     const OffsetBounds bounds = widened_by_age(measured, bounds_.back().at);
     const double distance = bounds.at - time;
     if (distance == 0) {
-      range.least = std::max(range.least, bounds.least);
-      range.most = std::min(range.most, bounds.most);
+      range.lower = std::max(range.lower, bounds.lower);
+      range.upper = std::min(range.upper, bounds.upper);
       continue;
     }
-    const Limit by_most{bounds.most / distance, -1 / distance},
-        by_least{bounds.least / distance, -1 / distance};
-    (distance > 0 ? upper : lower).push_back(by_most);
-    (distance > 0 ? lower : upper).push_back(by_least);
+    const Limit by_upper{bounds.upper / distance, -1 / distance},
+        by_lower{bounds.lower / distance, -1 / distance};
+    (distance > 0 ? upper : lower).push_back(by_upper);
+    (distance > 0 ? lower : upper).push_back(by_lower);
   }
   for (const Limit& low : lower) {
     for (const Limit& high : upper) {
       const double per_offset = low.per_offset - high.per_offset, gap = high.at_zero - low.at_zero;
-      if (per_offset > 0) range.most = std::min(range.most, gap / per_offset);
-      if (per_offset < 0) range.least = std::max(range.least, gap / per_offset);
+      if (per_offset > 0) range.upper = std::min(range.upper, gap / per_offset);
+      if (per_offset < 0) range.lower = std::max(range.lower, gap / per_offset);
       if (per_offset == 0 && gap < 0) return std::nullopt;
     }
   }
-  if (range.least > range.most) {
+  if (range.lower > range.upper) {
     // The bounds leave only one line, and rounding inverted the range.
-    const double middle = (range.least + range.most) / 2;
+    const double middle = (range.lower + range.upper) / 2;
     return Range{middle, middle};
   }
   return range;
@@ -140,10 +140,10 @@ ClockMap OffsetHistory::past_map() const {
   const double from = bounds_[bounds_.size() - 2].at, until = bounds_.back().at;
   const Range first = offsets_at(from).value(), second = offsets_at(until).value();
   if (!(until > from)) return last;
-  ClockMap map{.from = from, .offset = (first.least + first.most) / 2, .until = until};
-  map.drift = ((second.least + second.most) / 2 - map.offset) / (until - from);
-  map.bound = std::max(first.most - first.least, second.most - second.least) / 2;
-  map.growth = std::max(drifts()->most - map.drift, map.drift - drifts()->least);
+  ClockMap map{.from = from, .offset = (first.lower + first.upper) / 2, .until = until};
+  map.drift = ((second.lower + second.upper) / 2 - map.offset) / (until - from);
+  map.bound = std::max(first.upper - first.lower, second.upper - second.lower) / 2;
+  map.growth = std::max(drifts()->upper - map.drift, map.drift - drifts()->lower);
   return map;
 }
 
@@ -151,11 +151,11 @@ ClockMap OffsetHistory::later_map() const {
   const double from = bounds_.back().at;
   const Range now = offsets_at(from).value(), drift = drifts().value();
   return {.from = from,
-          .offset = (now.least + now.most) / 2,
-          .drift = (drift.least + drift.most) / 2,
+          .offset = (now.lower + now.upper) / 2,
+          .drift = (drift.lower + drift.upper) / 2,
           .until = from,
-          .bound = (now.most - now.least) / 2,
-          .growth = (drift.most - drift.least) / 2};
+          .bound = (now.upper - now.lower) / 2,
+          .growth = (drift.upper - drift.lower) / 2};
 }
 
 }  // namespace openimb

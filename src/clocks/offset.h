@@ -16,15 +16,15 @@ namespace openimb {
 /// exchanges that end at that time.
 struct OffsetBounds {
   double at = 0;
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
 
-  double width() const { return most - least; }
+  double width() const { return upper - lower; }
   /// Widens the bounds by the drift since the previous exchange, then narrows them by this one. `sent`,
   /// `received`: own clock. `other_received`, `other_sent`: other clock.
   void include(double sent, double other_received, double other_sent, double received);
   /// Wider bounds: clocks advance in ticks, so a reading may be wrong by a tick.
-  OffsetBounds widened(double ticks) const { return {at, least - ticks, most + ticks}; }
+  OffsetBounds widened(double ticks) const { return {at, lower - ticks, upper + ticks}; }
 };
 
 /// Maps a time of one clock to the time of another clock: time - (offset + drift * (time - from)), in
@@ -60,12 +60,12 @@ class OffsetHistory {
 
  private:
   struct Range {
-    double least = 0, most = 0;
+    double lower = 0, upper = 0;
   };
   /// Drifts and offsets that violate no bound.
   std::optional<Range> drifts() const;
   std::optional<Range> offsets_at(double time) const;
-  void forget_some();
+  void thin_out();
 
   std::vector<OffsetBounds> bounds_;
 };

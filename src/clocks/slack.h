@@ -17,22 +17,22 @@ class Slack {
   /// previous agreement took after the arrival of the last rank. `late`: whether any rank was late for the
   /// previous start.
   void observe(double needed, bool late) {
-    constexpr double shortest = 0.5e-6, least = 2, most = 8, growth = 1.5, shrinking = 0.9;
+    constexpr double min_usual = 0.5e-6, min_factor = 2, max_factor = 8, growth = 1.5, shrinking = 0.9;
     constexpr int patience = 16;
-    if (needed > 0) follow(needed);
-    const double usual = std::max(usual_, shortest);
+    if (needed > 0) track(needed);
+    const double usual = std::max(usual_, min_usual);
     if (late) {
       seconds_ *= growth;
       in_time_ = 0;
     } else if (++in_time_ >= patience) {
       seconds_ *= shrinking;
     }
-    seconds_ = std::clamp(seconds_, least * usual, most * usual);
+    seconds_ = std::clamp(seconds_, min_factor * usual, max_factor * usual);
   }
 
  private:
   // Tracks a low quantile (about a fifth) of the times, because disturbances only make them longer.
-  void follow(double needed) {
+  void track(double needed) {
     constexpr double up = 1.05, down = 0.8;
     if (usual_ <= 0) {
       usual_ = needed;

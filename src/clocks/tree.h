@@ -17,8 +17,8 @@ constexpr int first_stride(int count) {
 }
 
 /// The node with which `index` compares its clock outside the tree, or nothing. This finds errors that
-/// comparisons along the tree cannot show. The pairs are an odd index and the next one: they share no edge
-/// and are far apart in the tree.
+/// comparisons along the tree cannot show. Each pair consists of an odd index and the next one. They share no
+/// edge and are far apart in the tree.
 constexpr std::optional<int> partner_off_tree(int index, int count) {
   const int partner = index % 2 == 1 ? index + 1 : index - 1;
   if (index == 0 || partner >= count) return std::nullopt;

@@ -1,4 +1,4 @@
-// Waiting for a time of MPI's clock.
+// Waits for a time of MPI's clock, and measures the tick of a clock.
 #pragma once
 
 namespace openimb {

@@ -1,4 +1,4 @@
-// Loads a driver, looks up its functions and converts its errors to text. For this folder only.
+// Loads a driver, looks up its functions and converts its errors to text. Used in this folder only.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // The functions of CUDA's driver that the suite calls. On 64-bit systems, all of them have the C calling
-// convention. For this folder only. Source: CUDA Driver API, reference manual.
+// convention. Used in this folder only. Source: CUDA Driver API, reference manual.
 #pragma once
 
 #include <cstddef>

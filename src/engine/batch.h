@@ -34,7 +34,7 @@ struct ControlBarrier {
 };
 
 /// The arguments of Batch::run and the setup.
-struct BatchRun {
+struct RunRequest {
   std::int64_t repetitions;
   Timing timing;
   std::span<double> repetition_seconds;
@@ -65,7 +65,7 @@ inline constexpr bool counts_are_large<LoadContext<Context>> = counts_are_large<
 /// needs large counts takes so long that a few additions do not matter.
 template <class Step, LoopTraits loops, class StepContext, class... View>
 OPENIMB_NOINLINE double run_loop(const StepContext& context, const IterationPlan& plan,
-                                 const BatchRun& request, const View&... view) {
+                                 const RunRequest& request, const View&... view) {
   using Clock = ClockOf<Step>;
   double* const repetition_seconds = request.repetition_seconds.data();
   const Iterations<true, loops.root, loops.offset> moving(plan);
@@ -182,13 +182,13 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   explicit BatchOf(std::unique_ptr<const Setup> given)
       : Base(Pattern::spec, hooks, std::move(given)), prepared_(Pattern::prepare(context(), plan())) {
     if constexpr (spec.one_sided.any_sync) {
-      if (uses_sync_loop()) synced_.emplace(context(), Pattern::traffic(setup().group.me));
+      if (uses_sync_loop()) synchronizer_.emplace(context(), Pattern::traffic(setup().group.me));
     }
   }
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
     if (!this->takes_part()) return 0;
-    const BatchRun request{repetitions, timing, repetition_seconds, setup()};
+    const RunRequest request{repetitions, timing, repetition_seconds, setup()};
     return apply_step([&]<class Step, LoopTraits loops>(StepTag<Step, loops>, const auto& step_context,
                                                         const auto&... view) {
       return run_loop<Step, loops>(step_context, plan(), request, view...);
@@ -198,14 +198,14 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
-      const BatchRun request{repetitions, timing, repetition_seconds, setup()};
+      const RunRequest request{repetitions, timing, repetition_seconds, setup()};
       const Context& step_context = context();
       const IterationPlan iterations = plan();
       return use_views([&](const auto&... view) {
         if (request.setup.device_load != nullptr) {
-          return drive_beside_device<Loop, WallClock>(step_context, MovingIterations(iterations), repetitions,
-                                                      timing, repetition_seconds, request.control_barrier(),
-                                                      {*request.setup.device_load, load}, view...);
+          return drive_with_device_load<Loop, WallClock>(
+              step_context, MovingIterations(iterations), repetitions, timing, repetition_seconds,
+              request.control_barrier(), {*request.setup.device_load, load}, view...);
         }
         const LoadContext<Context> loaded{step_context, plan_load(*request.setup.load, load)};
         return run_loop<LoadLoop<Loop, WallClock>, one_by_one>(loaded, iterations, request, view...);
@@ -229,11 +229,11 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
                                         .gated = spec.can_start_by_clock(),
                                         .root = one_by_one.root};
   // The loops that are compiled for -sync_mode and -send_mode.
-  static constexpr LoopTraits in_sync_loops{.aggregate = all_loops.aggregate,
-                                            .synchronized = one_by_one.synchronized};
+  static constexpr LoopTraits sync_loops{.aggregate = all_loops.aggregate,
+                                         .synchronized = one_by_one.synchronized};
   static constexpr LoopTraits send_loops{.synchronized = one_by_one.synchronized};
 
-  /// Calls `function` with the form of the step that options ask for, its context, and the view of what
+  /// Calls `function` with the step and the loops that the options select, the context, and the view of what
   /// `prepare` made. The access epoch that the step needs is open during the call.
   template <class Function>
   auto apply_step(const Function& function) {
@@ -242,8 +242,9 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
     if constexpr (spec.one_sided.any_sync) {
       if (uses_sync_loop()) {
         return apply_sync_loop<typename Pattern::Move, active>(
-            point_setup.window.sync, step_context.win,
-            [&]<class Step>(Step) { return function(StepTag<Step, in_sync_loops>{}, synced_->context()); });
+            point_setup.window.sync, step_context.win, [&]<class Step>(Step) {
+              return function(StepTag<Step, sync_loops>{}, synchronizer_->context());
+            });
       }
     }
     if constexpr (spec.send_modes.any) {
@@ -285,7 +286,7 @@ class BatchOf final : public ContextBatch<typename ContextForPattern<Pattern, Co
 
   decltype(Pattern::prepare(std::declval<const Context&>(), std::declval<const IterationPlan&>())) prepared_;
   struct NoSync {};
-  std::conditional_t<spec.one_sided.any_sync, std::optional<Synchronizer<Context>>, NoSync> synced_;
+  std::conditional_t<spec.one_sided.any_sync, std::optional<Synchronizer<Context>>, NoSync> synchronizer_;
 };
 
 template <class BatchType>

@@ -1,4 +1,4 @@
-// The loads (computations of a chosen time) of this rank, calibrated with MPI_Wtime.
+// The loads of this rank (computations that take a chosen time), calibrated with MPI_Wtime.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace openimb {
 
-/// A Load of the session, made of a CpuLoad or DeviceLoad and WallClock.
+/// A Load of the session that runs a CpuLoad or a DeviceLoad and measures it with WallClock.
 template <class Computation>
 class CalibratedLoad final : public Load {
  public:

@@ -41,11 +41,12 @@ class Calibration {
   /// false if the units take no time.
   template <class Clock>
   bool find_rate(double seconds) {
-    constexpr std::int64_t milliseconds_at_least = 1 << 20, hours = std::int64_t{1} << 40;  // in units
+    // These numbers of units take at least milliseconds, and hours.
+    constexpr std::int64_t min_units = 1 << 20, max_units = std::int64_t{1} << 40;
     for (std::int64_t units = 1;; units *= 2) {
       const double elapsed = shortest<Clock>(units, overhead_ + seconds) - overhead_;
-      const bool clock_stands_still = elapsed <= 0 && units >= milliseconds_at_least;
-      if (elapsed < seconds && !clock_stands_still && units < hours) continue;
+      const bool clock_is_stopped = elapsed <= 0 && units >= min_units;
+      if (elapsed < seconds && !clock_is_stopped && units < max_units) continue;
       units_per_second_ = elapsed >= seconds && elapsed > 0 ? static_cast<double>(units) / elapsed : 0;
       calibrated_ = true;
       return units_per_second_ > 0;

@@ -78,7 +78,7 @@ template <class Count>
 struct FileContext : GroupContext {
   static constexpr int mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
   MPI_File file = MPI_FILE_NULL;
-  Count count = 0;  ///< bytes of this process's share
+  Count count = 0;  ///< bytes of this rank's share
   MPI_Datatype type = MPI_BYTE;
   const char* name = nullptr;
   MPI_Info info = MPI_INFO_NULL;

@@ -8,8 +8,8 @@
 namespace openimb {
 
 FileBatch::FileBatch(const Spec& spec, std::unique_ptr<const Setup> setup)
-    : spec_(spec), setup_(std::move(setup)), errors_(alone() ? MPI_COMM_SELF : setup_->group.control) {
-  group_.comm = alone() ? MPI_COMM_SELF : setup_->group.comm;
+    : spec_(spec), setup_(std::move(setup)), errors_(has_one_rank() ? MPI_COMM_SELF : setup_->group.control) {
+  group_.comm = has_one_rank() ? MPI_COMM_SELF : setup_->group.comm;
   MPI_Comm_rank(group_.comm, &group_.rank);
   MPI_Comm_size(group_.comm, &group_.ranks);
   mark_ = mark_of(group_.rank);
@@ -37,7 +37,7 @@ void FileBatch::conclude(std::int64_t repetitions) {
   if (!writes()) return;
   barrier();
   if (group_.rank != 0) return;
-  require_size(open_self(), repetitions);
+  require_size(open_on_self(), repetitions);
 }
 
 std::int64_t FileBatch::check(std::int64_t repetitions) {
@@ -54,7 +54,7 @@ void FileBatch::open() {
 }
 
 void FileBatch::barrier() const {
-  if (!alone()) setup_->group.barrier(setup_->group.control);
+  if (!has_one_rank()) setup_->group.barrier(setup_->group.control);
 }
 
 void FileBatch::close_file() { file_ = File(); }
@@ -64,12 +64,12 @@ void FileBatch::delete_file() const {
   if (group_.rank == 0) MPI_File_delete(setup_->file.name.c_str(), MPI_INFO_NULL);
 }
 
-File FileBatch::open_self() const {
+File FileBatch::open_on_self() const {
   return {MPI_COMM_SELF, setup_->file.name, MPI_MODE_RDONLY, setup_->info, errors_};
 }
 
 // Keeps an error if the file is too short for `repetitions` repetitions. If a disk is full or a limit is
-// reached, some libraries write less and report success. `file` must have just been opened, because a process
+// reached, some libraries write less and report success. `file` must have just been opened, because a rank
 // that had the file open may see an old size.
 void FileBatch::require_size(const File& file, std::int64_t repetitions) {
 #ifdef OPENIMB_SMPI  // the simulator has a separate file of this name on each host
@@ -91,19 +91,19 @@ void FileBatch::complete() const {
   }
 }
 
-// Closes the file and reads it back. If processes share the file, each reads what another one wrote.
+// Closes the file and reads it back. If ranks share the file, each reads what another one wrote.
 std::int64_t FileBatch::check_writes(std::int64_t repetitions) {
   FileCheck check(spec_, *setup_, group_);
   Iterations<true, false, true> iterations(plan());
   for (std::int64_t i = 0; i < repetitions; ++i, iterations.advance()) {
     check.write_send(i, iterations.current().slot);
-    move(iterations.current());
+    transfer(iterations.current());
     if (!setup_->aggregate) complete();
   }
   if (setup_->aggregate) complete();
   close_file();
   barrier();
-  const std::int64_t defects = check.count_written(repetitions, [&] { return open_self(); });
+  const std::int64_t defects = check.count_written(repetitions, [&] { return open_on_self(); });
   barrier();
   check.restore();
   return defects;
@@ -114,21 +114,21 @@ std::int64_t FileBatch::check_reads(std::int64_t repetitions) {
   Iterations<true, false, true> iterations(plan());
   for (std::int64_t i = 0; i < repetitions; ++i, iterations.advance()) {
     check.arm_receive(i, iterations.current().slot);
-    move(iterations.current());
-    check.look_at_receive(i, iterations.current().slot);
+    transfer(iterations.current());
+    check.check_receive(i, iterations.current().slot);
   }
   const std::int64_t defects = check.count_read(repetitions);
   check.restore();
   return defects;
 }
 
-// Checks Open_Close: the file must consist of one byte from each process.
+// Checks Open_Close: the file must consist of one byte from each rank.
 std::int64_t FileBatch::check_opening() {
-  move({});
+  transfer({});
   barrier();
   std::int64_t defects = 0;
   if (group_.rank == 0) {
-    const File file = open_self();
+    const File file = open_on_self();
     std::vector<unsigned char> marks(static_cast<std::size_t>(group_.ranks), 0);
     MPI_Offset size = 0;
     if (file) {

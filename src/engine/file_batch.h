@@ -10,7 +10,8 @@
 
 namespace openimb {
 
-/// Completes writes as in the guide, "Assured Completion of Transfers"; with -fsync never, by a barrier only.
+/// Completes writes as in the guide, "Assured Completion of Transfers". With -fsync never, it only has a
+/// barrier.
 template <FileSync sync, class C>
 void complete_writes(const C& c) {
   if constexpr (sync == FileSync::standard) MPI_File_sync(c.file);
@@ -58,17 +59,17 @@ class FileBatch : public Batch {
 
  private:
   /// Runs the calls under test once. A nonblocking benchmark makes its nonblocking calls.
-  virtual void move(const Iteration& it) const = 0;
+  virtual void transfer(const Iteration& it) const = 0;
 
   static unsigned char mark_of(int rank) { return static_cast<unsigned char>(1 + rank % 255); }
-  bool alone() const { return spec_.file.own || spec_.kind == Kind::single_transfer; }
+  bool has_one_rank() const { return spec_.file.own || spec_.kind == Kind::single_transfer; }
   bool writes() const { return spec_.file.use == FileUse::write; }
   bool reads() const { return spec_.file.use == FileUse::read; }
   void barrier() const;
   void open();
   void close_file();
   void delete_file() const;
-  File open_self() const;
+  File open_on_self() const;
   void require_size(const File& file, std::int64_t repetitions);
   void complete() const;
   std::int64_t check_writes(std::int64_t repetitions);
@@ -77,7 +78,7 @@ class FileBatch : public Batch {
 
   const Spec& spec_;
   std::unique_ptr<const Setup> setup_;
-  GroupContext group_;  ///< the processes that open the file
+  GroupContext group_;  ///< the ranks that open the file
   unsigned char mark_ = 0;
   mutable FileErrors errors_;
   File file_;
@@ -95,7 +96,7 @@ class FileBatchOf final : public FileBatch {
   explicit FileBatchOf(std::unique_ptr<const Setup> setup) : FileBatch(Pattern::spec, std::move(setup)) {}
 
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override {
-    const BatchRun request{repetitions, timing, repetition_seconds, setup()};
+    const RunRequest request{repetitions, timing, repetition_seconds, setup()};
     return apply_step([&]<class Step>(Step) {
       constexpr LoopTraits loops{.aggregate = writes && spec.aggregation != Aggregation::non_aggregate_only,
                                  .synchronized = one_by_one.synchronized,
@@ -107,7 +108,7 @@ class FileBatchOf final : public FileBatch {
   double run_with_load(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds,
                        LoadUse& load) override {
     if constexpr (spec.overlaps()) {
-      const BatchRun request{repetitions, timing, repetition_seconds, setup()};
+      const RunRequest request{repetitions, timing, repetition_seconds, setup()};
       const LoadContext<FileContext<Count>> loaded{context(), plan_load(*setup().load, load)};
       return apply_step([&]<class Step>(Step) {
         return run_loop<LoadLoop<Step, WallClock>, one_by_one>(loaded, plan(), request);
@@ -134,7 +135,7 @@ class FileBatchOf final : public FileBatch {
     }
   }
 
-  void move(const Iteration& it) const override {
+  void transfer(const Iteration& it) const override {
     if constexpr (spec.overlaps()) {
       MPI_Request request = MPI_REQUEST_NULL;
       Loop::post(context(), it, &request);

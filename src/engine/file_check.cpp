@@ -15,7 +15,7 @@ void invert(std::span<std::byte> memory) {
   for (std::byte& value : memory) value = ~value;
 }
 
-// Reads from offset `at` of the file. Before, it fills `memory` with the inverse of the contents expected at
+// Reads from offset `at` of the file. It first fills `memory` with the inverse of the contents expected at
 // `position`, so that bytes that are not read differ from the expected ones.
 void read_from(const File& file, std::int64_t at, std::span<std::byte> memory, std::int64_t position) {
   fill_as_file(memory, position);
@@ -32,7 +32,7 @@ FileCheck::FileCheck(const Spec& spec, const Setup& setup, const GroupContext& g
   chunk_.resize(static_cast<std::size_t>(std::min(image_chunk, longest)));
 }
 
-bool FileCheck::any_order() const {
+bool FileCheck::allows_any_order() const {
   return spec_.file.pointer == FilePointer::shared && spec_.kind != Kind::collective;
 }
 
@@ -51,18 +51,17 @@ void FileCheck::write_send(std::int64_t i, std::int64_t slot) {
 }
 
 std::int64_t FileCheck::count_written(std::int64_t repetitions, const std::function<File()>& open) {
-  if (any_order() && group_.rank != 0) return 0;
+  if (allows_any_order() && group_.rank != 0) return 0;
   const File file = open();
-  if (!file) return (any_order() ? setup_.file.bytes : setup_.file.tile.share) * repetitions;
-  return any_order() ? count_misplaced_writes(repetitions, file) : count_misread(repetitions, file);
+  if (!file) return (allows_any_order() ? setup_.file.bytes : setup_.file.tile.share) * repetitions;
+  return allows_any_order() ? count_misplaced_writes(repetitions, file) : count_misread(repetitions, file);
 }
 
-// Number of wrong bytes at the positions that one process wrote: this process or, if processes share the
-// file, its right neighbor. Bytes that cannot be read and bytes beyond the end of what was written also
-// count.
+// Number of wrong bytes at the positions that one rank wrote: this rank or, if ranks share the file, its
+// right neighbor. Bytes that cannot be read and bytes beyond the end of what was written also count.
 std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file) {
-  const int writer = alone() ? setup_.group.me.rank : setup_.group.me.right();
-  const Tile written = alone() ? setup_.file.tile : tile(writer);
+  const int writer = has_one_rank() ? setup_.group.me.rank : setup_.group.me.right();
+  const Tile written = has_one_rank() ? setup_.file.tile : tile(writer);
   std::int64_t defects = 0;
   for (std::int64_t i = 0; i < repetitions; ++i) {
     for_each_chunk(chunk_, written.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
@@ -117,23 +116,23 @@ void FileCheck::arm_receive(std::int64_t i, std::int64_t slot) {
   setup_.buffers.receive->write(at + mine.share, guard);
 }
 
-void FileCheck::look_at_receive(std::int64_t i, std::int64_t slot) {
+void FileCheck::check_receive(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
   const std::int64_t at = slot * setup_.buffers.geometry.receive.stride;
   Fingerprint fingerprint;
   for_each_chunk(chunk_, mine.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
     setup_.buffers.receive->read(at + begin, chunk);
     fingerprint.add(chunk);
-    if (!any_order()) defects_ += count_file_defects(chunk, first_place() + mine.offset(i) + begin);
+    if (!allows_any_order()) defects_ += count_file_defects(chunk, first_place() + mine.offset(i) + begin);
   });
-  if (any_order()) seen_.push_back(fingerprint.value());
+  if (allows_any_order()) seen_.push_back(fingerprint.value());
   std::array<std::byte, Content::guard> guard{};
   setup_.buffers.receive->read(at + mine.share, guard);
   defects_ += std::ranges::count_if(guard, [](std::byte value) { return value != Content::armed; });
 }
 
 std::int64_t FileCheck::count_read(std::int64_t repetitions) {
-  return defects_ + (any_order() ? count_misplaced_reads(repetitions) : 0);
+  return defects_ + (allows_any_order() ? count_misplaced_reads(repetitions) : 0);
 }
 
 // Number of bytes by which the blocks that all ranks read, in any order, differ from the contents of the

@@ -15,7 +15,7 @@ namespace openimb {
 
 class FileCheck {
  public:
-  /// `group`: the processes that open the file.
+  /// `group`: the ranks that open the file.
   FileCheck(const Spec& spec, const Setup& setup, const GroupContext& group);
 
   /// Fills the send buffer at `slot` before repetition i of a write.
@@ -26,7 +26,7 @@ class FileCheck {
 
   /// Arm the receive buffer before repetition i of a read, and check it after the repetition.
   void arm_receive(std::int64_t i, std::int64_t slot);
-  void look_at_receive(std::int64_t i, std::int64_t slot);
+  void check_receive(std::int64_t i, std::int64_t slot);
   /// Number of wrong bytes in the receive buffers after all reads. Collective over the group.
   std::int64_t count_read(std::int64_t repetitions);
 
@@ -34,9 +34,9 @@ class FileCheck {
   void restore();
 
  private:
-  /// Whether the blocks of the processes may have any order in the file.
-  bool any_order() const;
-  bool alone() const { return group_.comm == MPI_COMM_SELF; }
+  /// Whether the blocks of the ranks may have any order in the file.
+  bool allows_any_order() const;
+  bool has_one_rank() const { return group_.comm == MPI_COMM_SELF; }
   Tile tile(int rank) const;
   std::int64_t first_place() const;
   std::int64_t count_misread(std::int64_t repetitions, const File& file);

@@ -26,7 +26,7 @@ class Fingerprint {
   std::uint64_t hash_ = 0xCBF29CE484222325U;
 };
 
-/// A set of blocks, known by fingerprint, each of which must be found once. The order does not matter.
+/// A set of blocks, identified by fingerprint, each of which must be found once. The order does not matter.
 class Blocks {
  public:
   void add(std::uint64_t fingerprint, std::int64_t bytes);

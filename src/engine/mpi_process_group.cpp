@@ -3,24 +3,24 @@
 namespace openimb {
 
 void MpiProcessGroup::barrier() {
-  if (!alone()) barrier_(communicator_.handle());
+  if (!has_one_rank()) barrier_(communicator_.handle());
 }
 
 double MpiProcessGroup::allreduce_max(double mine) {
   double all = mine;
-  if (!alone()) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, communicator_.handle());
+  if (!has_one_rank()) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, communicator_.handle());
   return all;
 }
 
 std::vector<double> MpiProcessGroup::gather(double mine) {
-  if (alone()) return {mine};
+  if (has_one_rank()) return {mine};
   std::vector<double> all(rank() == 0 ? static_cast<std::size_t>(ranks()) : 0);
   MPI_Gather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, 0, communicator_.handle());
   return all;
 }
 
 std::vector<std::string> MpiProcessGroup::gather(const std::string& mine) {
-  if (alone()) return {mine};
+  if (has_one_rank()) return {mine};
   const int length = static_cast<int>(mine.size());
   std::vector<int> lengths(rank() == 0 ? static_cast<std::size_t>(ranks()) : 0);
   MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, communicator_.handle());
@@ -35,7 +35,7 @@ std::vector<std::string> MpiProcessGroup::gather(const std::string& mine) {
 }
 
 std::vector<double> MpiProcessGroup::reduce_max(std::span<const double> mine) {
-  if (alone()) return {mine.begin(), mine.end()};
+  if (has_one_rank()) return {mine.begin(), mine.end()};
   std::vector<double> all(rank() == 0 ? mine.size() : 0);
   MPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0,
              communicator_.handle());
@@ -43,7 +43,8 @@ std::vector<double> MpiProcessGroup::reduce_max(std::span<const double> mine) {
 }
 
 void MpiProcessGroup::broadcast(std::span<std::byte> bytes) {
-  if (!alone()) MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_CHAR, 0, communicator_.handle());
+  if (!has_one_rank())
+    MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_CHAR, 0, communicator_.handle());
 }
 
 }  // namespace openimb

@@ -23,8 +23,8 @@ class MpiProcessGroup final : public ProcessGroup {
 
   using ProcessGroup::broadcast;
   using ProcessGroup::gather;
-  int rank() const override { return alone() ? 0 : communicator_.rank(); }
-  int ranks() const override { return alone() ? 1 : communicator_.size(); }
+  int rank() const override { return has_one_rank() ? 0 : communicator_.rank(); }
+  int ranks() const override { return has_one_rank() ? 1 : communicator_.size(); }
   void barrier() override;
   double allreduce_max(double mine) override;
   std::vector<double> gather(double mine) override;
@@ -33,7 +33,7 @@ class MpiProcessGroup final : public ProcessGroup {
   void broadcast(std::span<std::byte> bytes) override;
 
  private:
-  bool alone() const { return !communicator_.contains_me(); }
+  bool has_one_rank() const { return !communicator_.contains_me(); }
 
   const Communicator& communicator_;
   BarrierFunction barrier_;

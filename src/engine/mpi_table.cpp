@@ -72,7 +72,7 @@ MpiTable::MpiTable(MpiResources& shared, const TablePlan& plan)
       gate_(active() && plan.gated ? std::make_unique<Gate>(control_->handle(), *shared.clock_) : nullptr),
       sum_(plan.element),
       neighborhood_(neighborhood_of_rank()) {
-  if (!windows_work()) {
+  if (!can_create_windows()) {
     const std::string kind = name_of(window_kind());
     const char* const or_no_shared_memory =
         window_kind() == WindowKind::shared ? ", or they share no memory" : "";
@@ -128,8 +128,8 @@ ExposedBuffer MpiTable::allocated_by_mpi() const {
   return allocates(window_kind()) ? spec().one_sided.exposed : ExposedBuffer::nothing;
 }
 
-// Whether MPI can create windows of this kind in all groups. It tries with a small window.
-bool MpiTable::windows_work() {
+// Returns whether MPI can create windows of this kind in all groups, by creating a small one.
+bool MpiTable::can_create_windows() {
   if (spec().access == Access::two_sided || spec().uses_files()) return true;
   bool failed = active() && window_kind() == WindowKind::shared && !share_memory(group_->handle());
   if (shared_.ranks_.any(failed)) return false;
@@ -362,8 +362,8 @@ std::function<void()> MpiTable::rank_barrier() const {
 std::unique_ptr<Batch> MpiTable::make_team(const Point& point, std::int64_t completed) const {
   const Entry& entry = shared_.entries_[static_cast<std::size_t>(plan_.benchmark)];
   const auto make = point.geometry.exceeds_int ? entry.make_large : entry.make;
-  const bool in_turns = shared_.options_.thread_level == ThreadLevel::serialized;
-  std::unique_ptr<Turn> turn = in_turns ? std::make_unique<Turn>(threads()) : nullptr;
+  const bool takes_turns = shared_.options_.thread_level == ThreadLevel::serialized;
+  std::unique_ptr<Turn> turn = takes_turns ? std::make_unique<Turn>(threads()) : nullptr;
   std::vector<std::unique_ptr<Batch>> members;
   for (int thread = 0; thread < threads(); ++thread) {
     std::unique_ptr<Setup> setup = make_setup(point, completed, {});
@@ -452,7 +452,7 @@ Neighborhood MpiTable::neighborhood_of_rank() const {
   return neighborhood_of(spec().topology, group_->size(), group_->rank());
 }
 
-// Replaces a buffer by the memory that MPI allocated for the window, and fills it. With passive targets a
+// Replaces a buffer with the memory that MPI allocated for the window, and fills it. With passive targets a
 // rank locks its window for this, which synchronizes the public and the private copy. In other modes no lock
 // is needed before the first epoch, and a window with the info key no_locks does not allow one.
 void MpiTable::adopt_window_memory(Setup& setup) const {

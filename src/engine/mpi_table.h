@@ -39,7 +39,7 @@ class MpiTable final : public OpenTable {
   WindowKind window_kind() const { return spec().one_sided.window_kind(shared_.options_.window_kind); }
   ExposedBuffer allocated_by_mpi() const;
   MemoryKind exposed_kind() const { return shared_.options_.memory.window_memory(spec()); }
-  bool windows_work();
+  bool can_create_windows();
   void allocate();
   bool try_to_allocate(std::span<const Point* const> points);
   Window make_window(const Geometry& geometry);
@@ -69,7 +69,8 @@ class MpiTable final : public OpenTable {
   std::vector<Shared> thread_comms_;  ///< for threads 1, 2, ...; empty if threads share a communicator
   Capacity part_;                     ///< bytes from one thread's part of the buffers to the next
   Capacity capacity_;  ///< bytes of one thread for all points that have memory, without what MPI allocates
-  std::int64_t unallocatable_ = 0;  ///< points that need this many bytes or more have no memory; 0: all have
+  /// Points that need this many bytes or more have no memory; 0: all points have memory.
+  std::int64_t unallocatable_ = 0;
 };
 
 }  // namespace openimb

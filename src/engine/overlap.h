@@ -87,10 +87,10 @@ struct DeviceLoadPlan {
 /// loop can serve all kinds of timing. An error of the driver ends the job (noexcept), because other ranks,
 /// and other threads of this rank, would otherwise wait forever.
 template <class Pattern, class Clock, class Context, class Movement, class Barrier, class... View>
-OPENIMB_NOINLINE double drive_beside_device(const Context& c, Movement iterations, std::int64_t repetitions,
-                                            Timing timing, std::span<double> repetition_seconds,
-                                            const Barrier& barrier, const DeviceLoadPlan& load,
-                                            const View&... view) noexcept {
+OPENIMB_NOINLINE double drive_with_device_load(const Context& c, Movement iterations,
+                                               std::int64_t repetitions, Timing timing,
+                                               std::span<double> repetition_seconds, const Barrier& barrier,
+                                               const DeviceLoadPlan& load, const View&... view) noexcept {
   const double start = Clock::now();
   double begin = start, sum = 0;
   for (std::int64_t i = 0; i < repetitions; ++i, iterations.advance()) {

@@ -38,7 +38,7 @@ struct GroupSetup {
 struct BufferSetup {
   Geometry geometry;
   Element element;
-  ElementType type;    ///< covers type.covers() base elements
+  ElementType type;    ///< consists of type.covers() base elements
   ElementType single;  ///< one base element
   InPlace in_place = InPlace::no;
   Memory* send = nullptr;
@@ -59,7 +59,7 @@ struct WindowSetup {
 struct FileSetup {
   std::string name;
   Tile tile;
-  std::int64_t bytes = 0;        ///< the length under test
+  std::int64_t bytes = 0;        ///< the message size under test
   std::int64_t repetitions = 0;  ///< number of repetitions for which a file that is read has contents
   FileSync sync = FileSync::standard;
 };

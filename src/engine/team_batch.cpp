@@ -6,15 +6,15 @@
 
 namespace openimb {
 
-TeamBatch::TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> members,
+TeamBatch::TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> batches,
                      std::unique_ptr<Turn> turn, std::function<void()> rank_barrier)
     : team_(team),
       turn_(std::move(turn)),
-      members_(std::move(members)),
+      batches_(std::move(batches)),
       rank_barrier_(std::move(rank_barrier)),
-      seconds_(members_.size()),
-      waiting_(turn_ ? members_.size() : 0),
-      seconds_of_repetitions_(members_.size()) {}
+      seconds_(batches_.size()),
+      waiting_(turn_ ? batches_.size() : 0),
+      seconds_of_repetitions_(batches_.size()) {}
 
 // Wakes the threads before the ranks synchronize. The threads begin as soon as the ranks have synchronized.
 double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) {
@@ -26,7 +26,7 @@ double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double>
     if (thread == 0) rank_barrier_();
     team_.barrier();
     if (turn_) turn_->waiting(thread) = 0;
-    seconds_[index] = members_[index]->run(repetitions, timing, mine);
+    seconds_[index] = batches_[index]->run(repetitions, timing, mine);
     if (turn_) waiting_[index] = turn_->waiting(thread);
   });
   if (!repetition_seconds.empty()) {
@@ -40,10 +40,10 @@ double TeamBatch::run(std::int64_t repetitions, Timing timing, std::span<double>
 }
 
 std::int64_t TeamBatch::check(std::int64_t repetitions) {
-  std::vector<std::int64_t> defects(members_.size());
+  std::vector<std::int64_t> defects(batches_.size());
   team_.run([&](int thread) {
     const auto index = static_cast<std::size_t>(thread);
-    defects[index] = members_[index]->check(repetitions);
+    defects[index] = batches_[index]->check(repetitions);
   });
   return std::reduce(defects.begin(), defects.end());
 }

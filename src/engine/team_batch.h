@@ -14,9 +14,9 @@ namespace openimb {
 
 class TeamBatch final : public Batch {
  public:
-  /// `members`: one batch for each thread of the team. `turn`: null unless threads take turns. The main
+  /// `batches`: one batch for each thread of the team. `turn`: null unless threads take turns. The main
   /// thread calls `rank_barrier` before each run, to synchronize the ranks of the group.
-  TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> members, std::unique_ptr<Turn> turn,
+  TeamBatch(ThreadTeam& team, std::vector<std::unique_ptr<Batch>> batches, std::unique_ptr<Turn> turn,
             std::function<void()> rank_barrier);
 
   /// Returns the seconds of the slowest thread. Each entry of `repetition_seconds` is the time of the slowest
@@ -24,14 +24,14 @@ class TeamBatch final : public Batch {
   double run(std::int64_t repetitions, Timing timing, std::span<double> repetition_seconds) override;
   double run_with_load(std::int64_t, Timing, std::span<double>, LoadUse&) override { return 0; }
   std::int64_t check(std::int64_t repetitions) override;
-  bool takes_part() const override { return members_.front()->takes_part(); }
+  bool takes_part() const override { return batches_.front()->takes_part(); }
   std::span<const double> thread_seconds() const override { return seconds_; }
   std::span<const double> thread_waiting() const override { return waiting_; }
 
  private:
   ThreadTeam& team_;
   const std::unique_ptr<Turn> turn_;
-  const std::vector<std::unique_ptr<Batch>> members_;
+  const std::vector<std::unique_ptr<Batch>> batches_;
   const std::function<void()> rank_barrier_;
   std::vector<double> seconds_;  ///< seconds of the last run, by thread
   std::vector<double> waiting_;  ///< seconds of the last run spent waiting for turns; empty without turns

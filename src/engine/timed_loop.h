@@ -33,7 +33,7 @@ struct IterationPlan {
 
   std::int64_t completed = 0;  ///< repetitions that completed before the first iteration
 
-  Iteration beginning() const {
+  Iteration initial_iteration() const {
     Iteration it = at(completed % slots);
     if (root_step != 0) it.root = static_cast<int>((first.root + completed) % ranks);
     return it;
@@ -50,11 +50,11 @@ struct IterationPlan {
 };
 
 /// The sequence of iterations of a loop. It advances by addition and compare-and-wrap. Fields that do not
-/// move cost nothing.
+/// change cost nothing.
 template <bool moving_buffers, bool moving_root, bool moving_offset = false>
 class Iterations {
  public:
-  explicit Iterations(const IterationPlan& plan) : plan_(plan), it_(plan.beginning()) {}
+  explicit Iterations(const IterationPlan& plan) : plan_(plan), it_(plan.initial_iteration()) {}
   const Iteration& current() const { return it_; }
   void advance() {
     if constexpr (moving_buffers) {
@@ -106,7 +106,8 @@ struct RepetitionTimer {
   double total(double elapsed) const { return elapsed; }
 };
 
-/// -sync on: an untimed barrier before each repetition, and a clock pair around the repetition.
+/// -sync on: runs an untimed barrier before each repetition, and reads the clock before and after the
+/// repetition.
 template <class Clock, class Barrier>
 struct SyncTimer {
   double* next;
@@ -127,8 +128,8 @@ struct SyncTimer {
   double total(double) const { return sum; }
 };
 
-/// -sync_start clock: a gate before each repetition lets the ranks begin at an agreed time, and a clock pair
-/// is around the repetition. `next`: three stamps of the repetition; the gate sets the first.
+/// -sync_start clock: a gate before each repetition lets the ranks begin at an agreed time. The clock is read
+/// before and after the repetition. `next`: three stamps of the repetition; the gate sets the first.
 template <class Clock, class Gate>
 struct GateTimer {
   double* next;
@@ -177,27 +178,27 @@ struct LoopBase {
 /// Context and view are passed by value, so that the compiler sees that no MPI call can change them and keeps
 /// them in registers. OPENIMB_FLATTEN inlines even long steps, because a call of a step would pass the
 /// address of the context.
-template <class Pattern, class Clock, bool aggregate = false, class Context, class Iterations, class Record,
+template <class Pattern, class Clock, bool aggregate = false, class Context, class Iterations, class Timer,
           class... View>
 OPENIMB_NOINLINE OPENIMB_FLATTEN double drive(const Context context, Iterations iterations,
-                                              const std::int64_t repetitions, Record record,
+                                              const std::int64_t repetitions, Timer timer,
                                               const View... view) {
   const double start = Clock::now();
-  record.start(start);
+  timer.start(start);
   if constexpr (aggregate) Pattern::open(context);
   for (std::int64_t i = 0; i < repetitions; ++i) {
-    record.before();
+    timer.before();
     if constexpr (!aggregate) Pattern::open(context);
     Pattern::step(context, iterations.current(), view...);
     if constexpr (!aggregate) Pattern::close(context, view...);
-    record.after();
+    timer.after();
     iterations.advance();
   }
   if constexpr (aggregate) {
     Pattern::close(context, view...);
-    record.completed();
+    timer.completed();
   }
-  return record.total(Clock::now() - start);
+  return timer.total(Clock::now() - start);
 }
 
 }  // namespace openimb

@@ -16,14 +16,14 @@ namespace openimb {
 
 namespace {
 
-constexpr int tag_of_call = 1, tag_of_answer = 2, tag_of_verdict = 3, tag_of_group = 4, tag_of_life = 5;
+constexpr int request_tag = 1, answer_tag = 2, verdict_tag = 3, group_tag = 4, heartbeat_tag = 5;
 // Multiple of TimeoutProcessGroup's `seconds`. It is above 1 because rank 0 may be waiting for ranks that do
 // not respond.
 constexpr double rank_0_timeout_factor = 4;
 
 /// Measures seconds of waiting. Time in which this process does not run hardly counts, because the whole job
 /// may be suspended.
-class Waiting {
+class WaitTimer {
  public:
   double seconds() {
     constexpr double max_between_calls = 0.5;
@@ -46,7 +46,7 @@ MPI_Comm duplicate_of(const Communicator& world) {
   return duplicate;
 }
 
-[[noreturn]] void sleep_until_the_end_of_the_job() {
+[[noreturn]] void sleep_until_job_ends() {
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
@@ -121,8 +121,8 @@ std::unique_ptr<TimeoutProcessGroup::Call> TimeoutProcessGroup::complete(std::un
 void TimeoutProcessGroup::finish(Call& call) {
   constexpr int tests_between_looks = 100;
   constexpr double long_seconds = 0.01;
-  constexpr std::chrono::microseconds nap(50);
-  Waiting waiting;
+  constexpr std::chrono::microseconds pause(50);
+  WaitTimer waiting;
   for (int tests = 1;; ++tests) {
     int done = 0;
     MPI_Test(&call.request, &done, MPI_STATUS_IGNORE);
@@ -133,13 +133,13 @@ void TimeoutProcessGroup::finish(Call& call) {
       std::this_thread::yield();
       continue;
     }
-    std::this_thread::sleep_for(nap);
+    std::this_thread::sleep_for(pause);
     if (rank_ == 0 && waited > seconds_) {
       check_liveness();
     } else if (rank_ != 0 && check_is_requested()) {
       answer_check();
     } else if (rank_ != 0 && rank_0_responds()) {
-      // Rank 0 responds, so it only waits for its output: see wait_for().
+      // Rank 0 responds: it only waits for its output, in wait_for().
     } else if (waited > rank_0_timeout_factor * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
     } else {
@@ -152,22 +152,22 @@ void TimeoutProcessGroup::finish(Call& call) {
 void TimeoutProcessGroup::wait_for(const std::function<bool(double seconds)>& is_over) {
   const Polling polling(*this);
   while (!is_over(seconds_)) {
-    forget_received();
+    free_sent_messages();
     for (const int rank : present_) {
-      if (rank != 0) send(rank, tag_of_life, {});
+      if (rank != 0) send(rank, heartbeat_tag, {});
     }
   }
 }
 
-// Receives the messages of wait_for().
+// Receives the heartbeats that wait_for() sends. Returns whether there was one.
 bool TimeoutProcessGroup::rank_0_responds() {
   bool responds = false;
-  for (; has_arrived(0, tag_of_life); responds = true) receive(0, tag_of_life);
+  for (; has_arrived(0, heartbeat_tag); responds = true) receive(0, heartbeat_tag);
   return responds;
 }
 
-// Frees messages that were sent completely. Rank 0 may wait for hours and send many.
-void TimeoutProcessGroup::forget_received() {
+// Frees the messages that are sent. Rank 0 may wait for hours and send many heartbeats.
+void TimeoutProcessGroup::free_sent_messages() {
   std::erase_if(sent_, [](const auto& message) {
     int done = 0;
     MPI_Test(&message->request, &done, MPI_STATUS_IGNORE);
@@ -179,28 +179,28 @@ void TimeoutProcessGroup::forget_received() {
 void TimeoutProcessGroup::check_liveness() {
   ++check_;
   for (const int rank : present_) {
-    if (rank != 0) send(rank, tag_of_call, {check_});
+    if (rank != 0) send(rank, request_tag, {check_});
   }
-  const std::vector<int> silent = unresponsive_ranks();
+  const std::vector<int> unresponsive = unresponsive_ranks();
   const bool in_step = std::ranges::all_of(steps_, [this](int step) { return step == step_; });
   std::vector<int> verdict = {in_step ? 1 : 0};
-  verdict.insert(verdict.end(), silent.begin(), silent.end());
+  verdict.insert(verdict.end(), unresponsive.begin(), unresponsive.end());
   for (const int rank : present_) {
-    if (rank != 0) send(rank, tag_of_verdict, verdict);
+    if (rank != 0) send(rank, verdict_tag, verdict);
   }
-  if (silent.empty()) return;
+  if (unresponsive.empty()) return;
   if (!in_step) throw std::runtime_error("a rank stopped responding during a collective call");
-  leave_out(silent);
+  exclude(unresponsive);
 }
 
 // Waits for answers, and returns the ranks that do not answer within seconds_.
 std::vector<int> TimeoutProcessGroup::unresponsive_ranks() {
-  std::vector<int> silent(present_.begin() + 1, present_.end());
+  std::vector<int> unresponsive(present_.begin() + 1, present_.end());
   steps_.clear();
-  for (Waiting waiting; !silent.empty() && waiting.seconds() < seconds_;) {
-    std::erase_if(silent, [this](int rank) {
-      while (has_arrived(rank, tag_of_answer)) {
-        const std::vector<int> answer = receive(rank, tag_of_answer);
+  for (WaitTimer waiting; !unresponsive.empty() && waiting.seconds() < seconds_;) {
+    std::erase_if(unresponsive, [this](int rank) {
+      while (has_arrived(rank, answer_tag)) {
+        const std::vector<int> answer = receive(rank, answer_tag);
         if (answer.front() != check_) continue;
         steps_.push_back(answer.back());
         return true;
@@ -209,42 +209,42 @@ std::vector<int> TimeoutProcessGroup::unresponsive_ranks() {
     });
     std::this_thread::yield();
   }
-  return silent;
+  return unresponsive;
 }
 
-bool TimeoutProcessGroup::check_is_requested() const { return has_arrived(0, tag_of_call); }
+bool TimeoutProcessGroup::check_is_requested() const { return has_arrived(0, request_tag); }
 
 // Answers the liveness check of rank 0. Throws if other ranks do not answer. Rank 0 ends each check with one
 // verdict, and verdicts arrive in order.
 void TimeoutProcessGroup::answer_check() {
-  const int check = receive(0, tag_of_call).front();
-  send(0, tag_of_answer, {check, step_});
-  for (Waiting waiting; !has_arrived(0, tag_of_verdict);) {
+  const int check = receive(0, request_tag).front();
+  send(0, answer_tag, {check, step_});
+  for (WaitTimer waiting; !has_arrived(0, verdict_tag);) {
     if (waiting.seconds() > rank_0_timeout_factor * seconds_) {
       throw std::runtime_error("rank 0 does not answer (-pair_timeout)");
     }
     std::this_thread::yield();
   }
-  const std::vector<int> verdict = receive(0, tag_of_verdict);
-  const std::span silent = std::span(verdict).subspan(1);
-  if (silent.empty()) return;
+  const std::vector<int> verdict = receive(0, verdict_tag);
+  const std::span unresponsive = std::span(verdict).subspan(1);
+  if (unresponsive.empty()) return;
   // Rank 0 reports the reason and ends the job.
-  if (verdict.front() == 0 || std::ranges::count(silent, rank_) > 0) sleep_until_the_end_of_the_job();
-  leave_out(silent);
+  if (verdict.front() == 0 || std::ranges::count(unresponsive, rank_) > 0) sleep_until_job_ends();
+  exclude(unresponsive);
 }
 
-void TimeoutProcessGroup::leave_out(std::span<const int> silent) {
-  std::erase_if(present_, [&](int rank) { return std::ranges::count(silent, rank) > 0; });
+void TimeoutProcessGroup::exclude(std::span<const int> unresponsive) {
+  std::erase_if(present_, [&](int rank) { return std::ranges::count(unresponsive, rank) > 0; });
   MPI_Group all = MPI_GROUP_NULL, present = MPI_GROUP_NULL;
   MPI_Comm_group(check_comm_, &all);
   MPI_Group_incl(all, static_cast<int>(present_.size()), present_.data(), &present);
   set_watchdog_(true);
-  MPI_Comm_create_group(check_comm_, present, tag_of_group, &comm_);
+  MPI_Comm_create_group(check_comm_, present, group_tag, &comm_);
   make_errors_fatal_on_comm(comm_);
   set_watchdog_(false);
   MPI_Group_free(&all);
   MPI_Group_free(&present);
-  throw UnresponsiveRanks{{silent.begin(), silent.end()}};
+  throw UnresponsiveRanks{{unresponsive.begin(), unresponsive.end()}};
 }
 
 void TimeoutProcessGroup::send(int to, int tag, std::vector<int> numbers) {

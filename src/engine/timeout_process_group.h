@@ -41,8 +41,8 @@ class TimeoutProcessGroup final : public ProcessGroup {
   bool is_whole() const { return static_cast<int>(present_.size()) == ranks_; }
 
   /// Rank 0 waits without a limit for something other than a rank, such as the reader of its output.
-  /// is_over(seconds) waits at most `seconds` and returns whether the wait is over. Meanwhile rank 0 notifies
-  /// the other ranks that it responds.
+  /// is_over(seconds) waits at most `seconds` and returns whether the wait is over. Meanwhile rank 0 sends
+  /// heartbeats to the other ranks.
   void wait_for(const std::function<bool(double seconds)>& is_over);
 
   void barrier() override;
@@ -64,9 +64,9 @@ class TimeoutProcessGroup final : public ProcessGroup {
   std::vector<int> unresponsive_ranks();
   bool check_is_requested() const;
   bool rank_0_responds();
-  void forget_received();
+  void free_sent_messages();
   void answer_check();
-  void leave_out(std::span<const int> silent);
+  void exclude(std::span<const int> unresponsive);
   void send(int to, int tag, std::vector<int> numbers);
   std::vector<int> receive(int from, int tag) const;
   bool has_arrived(int from, int tag) const;

@@ -96,8 +96,8 @@ TEST_CASE("bounds hold although a rank loses its CPU between exchanges") {
       bounds.include(own(sent), other(sent + 1e-6), other(sent + 1e-6), own(sent + 2e-6));
     }
     const double end = 6e-6 + pause, offset = own(end) - other(end);
-    CHECK(bounds.least <= offset);
-    CHECK(bounds.most >= offset);
+    CHECK(bounds.lower <= offset);
+    CHECK(bounds.upper >= offset);
     CHECK(bounds.width() < 2.1e-6);
     OffsetHistory history;
     CHECK(history.add(bounds));
@@ -109,7 +109,7 @@ TEST_CASE("a clock that is set between exchanges is noticed, in the first ones a
   bounds.include(0, 1e-6, 1e-6, 2e-6);
   bounds.include(4e-6 + 1, 5e-6, 5e-6, 6e-6 + 1);
   bounds.include(8e-6, 9e-6, 9e-6, 10e-6);
-  REQUIRE(bounds.least > bounds.most);
+  REQUIRE(bounds.lower > bounds.upper);
   OffsetHistory history;
   CHECK_FALSE(history.add(bounds));
   CHECK(history.later_map().bound > 0.1);
