@@ -23,7 +23,7 @@ def main(ranks: int) -> None:
     before = load.moment()
     time.sleep(WINDOW)
     during = load.load_between(before, load.moment())
-    if during and foreign_load.too_busy(during.other_cpus, os.cpu_count() or 1, ranks):
+    if during and foreign_load.leaves_too_few_cpus(during.other_cpus, os.cpu_count() or 1, ranks):
         print(f"make: {foreign_load.foreign_load_warning(during.other_cpus)}", file=sys.stderr)
 
 

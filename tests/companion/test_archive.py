@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from imb.model.errors import ImbError
 from imb.store.labels import replay
-from imb.store.names import some_runs, stored_names
+from imb.store.names import runs_to_change, stored_names
 from imb.store.store import Archive, Content
 from msgspec.structs import replace
 
@@ -65,7 +65,7 @@ def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     for text in "ab":
         archive.label(archive.add(launch(text)).id, add=["both"])
     with pytest.raises(ImbError, match="'both' matches 2 runs"):
-        some_runs(archive, "both", all_of_them=False)
+        runs_to_change(archive, "both", all_of_them=False)
     with pytest.raises(ImbError, match="no run, label or file 'missing'"):
         stored_names(archive, "missing")
 

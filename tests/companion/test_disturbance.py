@@ -10,7 +10,7 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.test_failed_launch import HOST, failing
-from imb.model.foreign_load import too_busy
+from imb.model.foreign_load import leaves_too_few_cpus
 from imb.model.records import End, Passes, Rank, Result, Run, write
 from imb.mpi.load import Load
 from imb.store.store import Archive
@@ -95,7 +95,7 @@ def test_latency_without_a_result_prints_the_reason(imb: Imb, archive: Archive, 
     [(0.1, 2, 2, False), (0.3, 2, 2, True), (0.3, 2, 4, True), (5.9, 8, 2, False), (6.1, 8, 2, True)],
 )
 def test_ranks_need_what_others_leave(others: float, cpus: int, ranks: int, busy: bool) -> None:
-    assert too_busy(others, cpus, ranks) is busy
+    assert leaves_too_few_cpus(others, cpus, ranks) is busy
 
 
 def test_make_run_warns_before_it_launches() -> None:

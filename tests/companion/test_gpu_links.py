@@ -15,7 +15,7 @@ from companion.door import Imb
 from imb.compare.condition_diff import differences, unknown_conditions, values_of
 from imb.diagnose import Diagnosis, Limits, Thresholds, diagnose
 from imb.model.conditions import conditions_of
-from imb.model.gpus import Gpu, Link, memory_of, same_address
+from imb.model.gpus import Gpu, Link, are_same_address, memory_of
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import (
     GpuSupport,
@@ -179,8 +179,10 @@ def test_gpus_of_many_ranks_are_not_listed() -> None:
 
 
 def test_addresses_of_pci_are_compared_by_value() -> None:
-    assert same_address("00000000:17:00.0", "0000:17:00.0") and same_address("0000:C1:00.0", "0:c1:00.0")
-    assert not same_address("0001:17:00.0", "0000:17:00.0")
+    assert are_same_address("00000000:17:00.0", "0000:17:00.0") and are_same_address(
+        "0000:C1:00.0", "0:c1:00.0"
+    )
+    assert not are_same_address("0001:17:00.0", "0000:17:00.0")
 
 
 def saved(tmp_path: Path, name: str, *kinds: str | None) -> Path:

@@ -57,10 +57,10 @@ def label(
     Example: imb archive label 3fa9 baseline "before the new kernel" --note "quiet machine"
     """
     from imb.store.labels import change_by_me
-    from imb.store.names import some_runs
+    from imb.store.names import runs_to_change
 
     store = Archive(archive)
-    runs = some_runs(store, run, all_of_them=all_runs)
+    runs = runs_to_change(store, run, all_of_them=all_runs)
     changes = bool(labels or remove or note)
     if changes:
         store.write_changes(
@@ -98,11 +98,11 @@ def rm(
       imb archive rm 3fa9 81c0
       imb archive rm test --all
     """
-    from imb.store.names import some_runs
+    from imb.store.names import runs_to_change
 
     store = Archive(archive)
     runs = list(  # resolve all names before any run is moved
-        dict.fromkeys(run for name in names for run in some_runs(store, name, all_of_them=all_runs))
+        dict.fromkeys(run for name in names for run in runs_to_change(store, name, all_of_them=all_runs))
     )
     for run in runs:
         say(f"{run[:SHORT]} moved to {store.remove(run)}")

@@ -10,7 +10,7 @@ import typer
 from imb.cli.common import FORMAT, ArchiveOption, readable_sources
 from imb.cli.option_groups import OUTPUT
 from imb.model.errors import ImbError
-from imb.store.reading import each_readable
+from imb.store.reading import read_each
 from imb.store.store import Archive
 
 
@@ -101,7 +101,7 @@ def command(
     store = Archive(archive)
     if not runs:
         store.require_place()
-    selected = readable_sources(store, runs) if runs else each_readable(store.ids(), store.whole_run)
+    selected = readable_sources(store, runs) if runs else read_each(store.ids(), store.whole_run)
     if output:
         refuse_overwriting(store, output, sources_of(selected), "--output")
     export.note_unread_rows(store, selected, from_index=format in ("csv", "parquet") and not samples)

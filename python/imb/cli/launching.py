@@ -276,7 +276,7 @@ def _print_choice(word: str, mpi: Installation) -> None:
     _printed.add((word, mpi.launcher))
     others = {
         each.launcher: f"{each.version}, {each.place}"
-        for each in reversed(installations.installations_of(mpi.known))
+        for each in reversed(installations.installations_of(mpi.product))
     }
     others.pop(mpi.launcher, None)
     if others:

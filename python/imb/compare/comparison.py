@@ -157,7 +157,7 @@ def compare(
         )
     count = pairing.separate_sessions if design.sessions else pairing.known_sessions
     session_counts = len(count(a)), len(count(b))
-    a, b, pairs = design.a, design.b, design.pairs
+    a, b, pairs = design.a, design.b, design.is_paired
     both = logs_of(a, b, keys, settings.metric)
     judged, quantiles = add_quantiles(both, a, b, settings.metric)
     members = members_of(both.keys, settings.bands, both.alone)
@@ -414,7 +414,7 @@ def _effects_of_looks(
     rates."""
     if design.sessions:
         return effects_of(both, members, settings, share=looks.share, sessions=design.sessions, level=level)
-    a, b, pairs = design.a, design.b, design.pairs
+    a, b, pairs = design.a, design.b, design.is_paired
     turns_a, turns_b = (
         np.array([sequential_design.round_of(launch.facts) for launch in side.launches]) for side in (a, b)
     )

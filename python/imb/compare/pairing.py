@@ -65,7 +65,7 @@ class Design(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @property
-    def pairs(self) -> bool:
+    def is_paired(self) -> bool:
         """Whether launches are judged in pairs."""
         return self.unit == "pair"
 

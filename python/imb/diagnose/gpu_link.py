@@ -11,11 +11,11 @@ from imb.model import options
 from imb.model.gpus import (
     UNKNOWN,
     are_device_memory,
+    are_same_gpu,
     gpu_of,
     is_device_memory,
     is_managed_memory,
     nvlink_rate,
-    same_gpu,
 )
 from imb.model.observations import Launch
 from imb.model.units import percent_text, size
@@ -98,7 +98,7 @@ def _launch_limit(case: Case, launch: Launch) -> Limit | str:
         return "the records do not have the GPUs of ranks 0 and 1"
     if is_managed_memory(memory):
         return "one side is managed memory, whose pages move between host and GPU"
-    if are_device_memory(memory) and same_gpu(first, second):
+    if are_device_memory(memory) and are_same_gpu(first, second):
         return "ranks 0 and 1 use one GPU, so no message passes its link"
     if first.host != second.host:
         return _host_pair_limit(case)

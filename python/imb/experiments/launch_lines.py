@@ -10,7 +10,7 @@ from imb.model.outcomes import incomplete_reason
 from imb.model.statuses import SuiteStatus
 from imb.model.units import count_of, size
 from imb.report.terminal import say
-from imb.store.reading import each_readable
+from imb.store.reading import read_each
 from imb.store.store import SHORT
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def disturbance(archive: Archive, runs: Iterable[str]) -> str | None:
     """The warning that other processes disturbed these runs, with the largest number of CPUs that they used; None if they did not."""
     from imb.model.foreign_load import BUSIER_CPUS, foreign_load_warning
 
-    facts = each_readable(runs, lambda run: archive.run(run).facts(), optional=True)
+    facts = read_each(runs, lambda run: archive.run(run).facts(), optional=True)
     largest = max((fact(float, each, "load", "other_cpus") or 0.0 for each in facts), default=0.0)
     return foreign_load_warning(largest) if largest > BUSIER_CPUS else None
 

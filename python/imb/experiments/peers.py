@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from imb.model.gpus import memory_of
 from imb.model.observations import Launch, Side
 from imb.store.names import launches_in
-from imb.store.reading import each_readable
+from imb.store.reading import read_each
 from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[La
     for row in rows:
         kind = row["nodes"], row["mpi"], row["processes"], row["memory"]
         if (count := remaining.get(kind, 0)) > 0:
-            of_run = each_readable([row["run"]], lambda run: launches_in(archive, run), optional=True)
+            of_run = read_each([row["run"]], lambda run: launches_in(archive, run), optional=True)
             # A file may have many launches, also of other kinds.
             peers = [launch for launch in chain.from_iterable(of_run) if _kind_in_passes(launch) == kind]
             launches_before += peers[-count:]

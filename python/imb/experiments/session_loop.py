@@ -202,7 +202,7 @@ def _launch_planned(
 def warn_of_ignored_variables(variant: Variant) -> None:
     """Warns if a variant sets variables that only other MPIs read."""
     variant_text = f"variant {variant.name}: " if variant.name else ""
-    if names := ignored_variables(variant.mpi.known, variant.intent.env):
+    if names := ignored_variables(variant.mpi.product, variant.intent.env):
         say(
             f"imb: warning: {variant_text}{variant.mpi.version} ignores {', '.join(names)}; choose the MPI by --mpi",
             err=True,

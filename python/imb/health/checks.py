@@ -215,7 +215,7 @@ def _settings(run: Run, mpi: Installation) -> dict[str, str] | None:
 
 def transport_variables(mpi: Installation, variables: Mapping[str, str]) -> dict[str, str]:
     """The variables that choose transports of this MPI. Variables of other MPIs have no effect."""
-    return {name: text for name, text in sorted(variables.items()) if chooses_transports(mpi.known, name)}
+    return {name: text for name, text in sorted(variables.items()) if chooses_transports(mpi.product, name)}
 
 
 def _is_complete(records: Path) -> bool:

@@ -6,7 +6,7 @@ BUSIER_CPUS = (
 )
 
 
-def too_busy(others: float, cpus: int, ranks: int) -> bool:
+def leaves_too_few_cpus(others: float, cpus: int, ranks: int) -> bool:
     """Whether other processes, which use `others` of `cpus` CPUs, leave too few for these ranks."""
     return others > max(BUSIER_CPUS, cpus - ranks)
 

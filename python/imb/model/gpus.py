@@ -115,7 +115,7 @@ def _rate_to(gpu: Gpu, peer: Gpu) -> float | None:
         return None
     ends = gpu.nvlink_peers.items()
     return gpu.nvlink_rate * sum(
-        count for end, count in ends if end == SWITCH or same_address(end, peer.address)
+        count for end, count in ends if end == SWITCH or are_same_address(end, peer.address)
     )
 
 
@@ -125,20 +125,20 @@ def gpu_of(conditions: object, used: UsedGpu) -> Gpu | None:
     if not used.bus_address or host.partition(".")[0] != used.host.partition(".")[0]:
         return None
     address, gpus = used.bus_address, fact(list[Gpu], conditions, "gpus") or []
-    return next((gpu for gpu in gpus if same_address(gpu.address, address)), None)
+    return next((gpu for gpu in gpus if are_same_address(gpu.address, address)), None)
 
 
-def same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
+def are_same_gpu(a: UsedGpu, b: UsedGpu) -> bool:
     """Whether two ranks use the same GPU. Compares PCI addresses, and indices only if an address is missing: an index counts the GPUs that a
     rank sees, and ranks may see different ones."""
     if a.host != b.host:
         return False
     if a.bus_address and b.bus_address:
-        return same_address(a.bus_address, b.bus_address)
+        return are_same_address(a.bus_address, b.bus_address)
     return a.index == b.index
 
 
-def same_address(a: str, b: str) -> bool:
+def are_same_address(a: str, b: str) -> bool:
     """Whether two PCI addresses are the same. Drivers write the domain with 4 or 8 digits, in upper or lower case."""
     return _short_address(a) == _short_address(b)
 

@@ -169,7 +169,7 @@ def installation(mpi: Installation) -> Iterator[Check]:
     yield Check("ok", mpi.version, mpi.place)
     yield suite_for(mpi)
     yield Check(
-        "ok", f"{mpi.version}: transports", mpi.known.built_transports(mpi.ask, os.environ) or "unknown"
+        "ok", f"{mpi.version}: transports", mpi.product.built_transports(mpi.ask, os.environ) or "unknown"
     )
     yield _two_ranks(mpi)
 
@@ -207,7 +207,7 @@ def _two_ranks(mpi: Installation) -> Check:
     if program is None:
         advice = "install the compiler that the wrapper calls (`" + mpi.wrapper + " -show`)"
         return Check("problem", subject, f"the wrapper builds no MPI program: {compiler_output}", advice)
-    intent = Intent(ranks=2, env=mpi.known.report)
+    intent = Intent(ranks=2, env=mpi.product.report)
     command = launchers.launch_command(mpi, intent, [str(program)], Host(host.cores(), os.geteuid() == 0))
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
@@ -218,7 +218,7 @@ def _two_ranks(mpi: Installation) -> Check:
         ]
     if ended.outcome == "interrupted":
         raise KeyboardInterrupt
-    reported = transports_in(mpi.known, text)
+    reported = transports_in(mpi.product, text)
     return launch_check(subject, str(command), ended, text, error_lines, reported)
 
 

@@ -49,7 +49,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         return self.wrapper or self.launcher
 
     @property
-    def known(self) -> mpis.MpiLibrary:
+    def product(self) -> mpis.MpiLibrary:
         """The knowledge about this kind of MPI."""
         return mpis.mpi_of(self.flavor, self.version, os.environ)
 
@@ -65,7 +65,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
     def gpu_support(self, api: str | None = None) -> mpis.GpuAnswer:
         """The support of GPU memory according to the MPI's tools and settings. A launch asks the library itself (`gpu_support` in records)."""
-        return self.known.gpu_support(self.ask, os.environ, api)
+        return self.product.gpu_support(self.ask, os.environ, api)
 
 
 def output_of(words: list[str], env: Mapping[str, str] | None = None, timeout: float = 20) -> tuple[int, str]:
@@ -150,7 +150,7 @@ def find_all() -> list[Installation]:
                 mpi = mpi_of(wrapper)
             except ImbError:
                 continue
-            if mpi.known.has_launcher or mpi.version.startswith(mpis.CRAY_MPICH.title):
+            if mpi.product.has_launcher or mpi.version.startswith(mpis.CRAY_MPICH.title):
                 by_place.setdefault(mpi.wrapper, mpi)
         if not packaged_programs():
             continue
@@ -161,7 +161,7 @@ def find_all() -> list[Installation]:
                 continue
             mpi = _installation("", launcher.absolute())
             # In a package, mpirun may be a copy of mpiexec.
-            if mpi.known.has_launcher and _launcher_key(mpi) not in places:
+            if mpi.product.has_launcher and _launcher_key(mpi) not in places:
                 by_place.setdefault(str(launcher.resolve()), mpi)
                 launched.add(launcher.resolve())
                 places.add(_launcher_key(mpi))
@@ -251,10 +251,10 @@ def find_for(choice: str | None, programs: Path) -> Installation:
     chosen = choice or os.environ.get("IMB_MPI")
     if chosen or not fitting:
         mpi = find(choice)
-        if not fitting or mpi.known in fitting or not mpi.known.has_launcher:
-            several = is_name(chosen or "") and mpi.known in fitting
+        if not fitting or mpi.product in fitting or not mpi.product.has_launcher:
+            several = is_name(chosen or "") and mpi.product in fitting
             return (
-                max(installations_of(mpi.known), key=lambda each: _nearness(each, library))
+                max(installations_of(mpi.product), key=lambda each: _nearness(each, library))
                 if several
                 else mpi
             )
@@ -264,7 +264,7 @@ def find_for(choice: str | None, programs: Path) -> Installation:
             f"--programs {programs} is linked with {kind}, but {mpi.launcher} belongs to {mpi.version};"
             f" give --mpi {fitting[0].key}"
         )
-    if not (installed := [mpi for mpi in find_all() if mpi.known in fitting]):
+    if not (installed := [mpi for mpi in find_all() if mpi.product in fitting]):
         raise ImbError(
             f"--programs {programs} is linked with {kind}, which was not found; name its folder with --mpi"
         )
@@ -279,7 +279,7 @@ def _nearness(mpi: Installation, library: Path | None) -> int:
 
 def installations_of(known: mpis.MpiLibrary) -> list[Installation]:
     """The installations of an MPI: first those for which `make` has built the suite, then the others in the order of `find_all`."""
-    fitting = [mpi for mpi in find_all() if mpi.known is known]
+    fitting = [mpi for mpi in find_all() if mpi.product is known]
     return sorted(fitting, key=lambda mpi: not builds.make_folder(mpi.wrapper))
 
 
@@ -324,7 +324,7 @@ def find(choice: str | None) -> Installation:
         return mpi_of(Path(path))
     # If no name is given, an MPI without a launcher is the last choice.
     fitting = (
-        installations_of(named) if named else sorted(find_all(), key=lambda mpi: not mpi.known.has_launcher)
+        installations_of(named) if named else sorted(find_all(), key=lambda mpi: not mpi.product.has_launcher)
     )
     if fitting:
         return fitting[0]

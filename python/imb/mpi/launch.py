@@ -166,7 +166,7 @@ def _wait_until_ended(
         outcome = "interrupted"
     finally:
         status = _end(process, mark, grace)
-        began_at = launched.at()
+        began_at = launched.start_time()
     tail.read(on_line)
     seconds = time.monotonic() - began
     if outcome == "lingered" and over_at is not None:

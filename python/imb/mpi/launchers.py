@@ -52,7 +52,7 @@ class Mpiexec:
 
     def __init__(self, mpi: Installation) -> None:
         """Raises ImbError if the MPI has no supported launcher."""
-        if not mpi.known.has_launcher:
+        if not mpi.product.has_launcher:
             titles = ", ".join(known.title for known in WITH_LAUNCHER)
             raise ImbError(
                 f"{mpi.launcher} is an unsupported launcher ({mpi.version}); supported: {titles}, srun"
@@ -60,12 +60,12 @@ class Mpiexec:
         self.mpi = mpi
 
     def split_secrets(self, group: list[str]) -> tuple[list[str], dict[str, str]]:
-        return self.mpi.known.split_secrets(group, is_secret)
+        return self.mpi.product.split_secrets(group, is_secret)
 
     def command(
         self, intent: Intent, secret: Mapping[str, str], program: Sequence[str], host: Host
     ) -> Command:
-        known = self.mpi.known
+        known = self.mpi.product
         restricting = next((word for word in intent.extra if word.lstrip("-") in known.restricting), None)
         if restricting and secret:
             raise ImbError(
@@ -96,7 +96,7 @@ class Srun:
     def command(
         self, intent: Intent, secret: Mapping[str, str], program: Sequence[str], host: Host
     ) -> Command:
-        words = ["srun", f"--mpi={self.mpi.known.srun_plugin}", "--kill-on-bad-exit=1"]
+        words = ["srun", f"--mpi={self.mpi.product.srun_plugin}", "--kill-on-bad-exit=1"]
         words += ["-n", str(intent.ranks)]
         if intent.hosts:
             words += ["-N", str(len(intent.hosts)), "--nodelist=" + ",".join(intent.hosts)]

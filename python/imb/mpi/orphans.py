@@ -95,7 +95,7 @@ class LauncherStart:
         finally:
             os.close(write)
 
-    def at(self) -> float:
+    def start_time(self) -> float:
         """The start time in seconds since 1970-01-01 UTC. Call it once, after the launcher has ended."""
         if self._read < 0:
             return self._created

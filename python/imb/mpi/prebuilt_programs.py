@@ -51,13 +51,13 @@ def _is_of(mpi: Installation, folder: Path) -> bool:
         for interface in INTERFACES
         if interface != STANDARD_INTERFACE and any((folder / name).exists() for name in interface.libraries)
     }
-    own_interface = mpi.known.interface
+    own_interface = mpi.product.interface
     return not owners or (own_interface is not None and own_interface.key in owners)
 
 
 def interface_of(mpi: Installation) -> BinaryInterface | None:
     """The interface that the programs choose under this MPI's launcher, or None if none fits."""
-    own_interface = mpi.known.interface
+    own_interface = mpi.product.interface
     interfaces = (own_interface, STANDARD_INTERFACE) if own_interface else ()
     return next((interface for interface in interfaces if library_with(mpi, interface)), None)
 

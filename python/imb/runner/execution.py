@@ -49,7 +49,7 @@ from imb.runner.session import (
 )
 from imb.runner.transports import TransportReports
 from imb.store.durable_files import write_whole
-from imb.store.reading import each_readable, readable_json
+from imb.store.reading import read_each, readable_json
 from imb.store.store import SHORT, Archive, Content
 
 
@@ -361,7 +361,7 @@ def settle(archive: Archive, plan: Plan) -> None:
             known = readable_json(kept, dict[str, Any], _UNREAD) if kept.exists() else None
             unsettled[item.number] = item, (known or {}).get("started")
     runs = archive.ids() if unsettled else []
-    for run, facts in each_readable(runs, lambda run: (run, archive.run(run).facts()), optional=True):
+    for run, facts in read_each(runs, lambda run: (run, archive.run(run).facts()), optional=True):
         if facts.get("session") == plan.id and facts.get("outcome") not in (None, "interrupted"):
             for item, started in (
                 entry for number, entry in unsettled.items() if number == facts.get("number")

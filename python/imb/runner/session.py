@@ -409,7 +409,7 @@ def asking_command_of(plan: Plan, item: Item) -> Command | None:
     """The command of a launch like this one that measures nothing and makes the MPI report its transports, or None if the MPI has no
     setting for that."""
     variant, intent = plan.variants[item.variant], _restore_secrets(intent_of(plan, item))
-    if not (report := variant.mpi.known.report):
+    if not (report := variant.mpi.product.report):
         return None
     intent = msgspec.structs.replace(intent, env={**report, **intent.env})
     return _command_on_hosts(variant.mpi, intent, [str(program_of(plan, item)), "-version"])

@@ -30,7 +30,7 @@ class TransportReports:
             self._reports[key] = None
             with contextlib.suppress(ImbError, OSError):
                 if command := asking_command_of(plan, item):
-                    known = plan.variants[item.variant].mpi.known
+                    known = plan.variants[item.variant].mpi.product
                     self._reports[key], interrupted = ask_transports(known, command, hide)
         return self._reports[key], interrupted
 

@@ -16,7 +16,7 @@ from imb.model.notes import note_unread
 from imb.model.statuses import Status
 from imb.model.text import named_bytes, natural_key, one_line, readable_text, shell_word
 from imb.store.labels import QUERY, Tags
-from imb.store.reading import each_readable
+from imb.store.reading import read_each
 from imb.store.store import SHORT, Archive, StoredRun
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def named_runs(archive: Archive, names: str) -> Iterator[StoredRun | FileRun]:
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
     """The launches of the runs with these full names. Raises NoResult if they contain no result."""
-    return side_from(each_readable(runs, archive.whole_run), name)
+    return side_from(read_each(runs, archive.whole_run), name)
 
 
 def side_from(runs: Iterable[StoredRun | FileRun], name: str, *, status: int = Status.FAILED) -> Side:
@@ -106,7 +106,7 @@ def readable_runs(archive: Archive, *names: str) -> Iterator[StoredRun | FileRun
 
 def _name_to_runs(archive: Archive, name: str, present: Sequence[str]) -> Iterable[StoredRun | FileRun]:
     if ids := _ids_named(archive, name, present):
-        return each_readable(ids, archive.whole_run)
+        return read_each(ids, archive.whole_run)
     if path := _path(name):
         from imb.store.files import runs_in
 
@@ -164,7 +164,7 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
     numbered: dict[str, Path] = {}
     for name in names:
         if ids := _ids_named(archive, name, present):
-            for run in each_readable(ids, archive.whole_run):
+            for run in read_each(ids, archive.whole_run):
                 if "records.jsonl" in run.manifest.files:
                     by_path.setdefault(run.folder / "records.jsonl", run.name)
         elif path := _path(name):
@@ -183,7 +183,7 @@ def record_files(archive: Archive, *names: str) -> list[tuple[str, Path]]:
     return [*((name, path) for path, name in by_path.items()), *numbered.items()]
 
 
-def some_runs(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
+def runs_to_change(archive: Archive, name: str, *, all_of_them: bool) -> list[str]:
     """Full names of the stored runs that a name means, even if they cannot be read. Raises ImbError if there are none, or if there are
     several and `all_of_them` is False."""
     runs = stored_names(archive, name)

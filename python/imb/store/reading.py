@@ -95,7 +95,7 @@ def names_in(folder: Path) -> list[str]:
         return []
 
 
-def each_readable(
+def read_each(
     sources: Iterable[Source], read: Callable[[Source], Kind], *, optional: bool = False
 ) -> list[Kind]:
     """The results of `read` for these sources. An unreadable one is skipped with a note. If none can be read, raises the UnreadableFile of the

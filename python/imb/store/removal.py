@@ -18,12 +18,12 @@ def removed_runs(archive: Archive, names: Iterable[str]) -> dict[str, Path]:
     removed: dict[str, Path] = {}
     for name in names:
         if not (runs := matching_runs(name, absent, archive.tags)):
-            raise _not_removed(archive, name, present)
+            raise _not_removed_error(archive, name, present)
         removed |= {run: copies[run] for run in runs}
     return removed
 
 
-def _not_removed(archive: Archive, name: str, present: Iterable[str]) -> ImbError:
+def _not_removed_error(archive: Archive, name: str, present: Iterable[str]) -> ImbError:
     if len(name) >= LEAST and any(run.startswith(name.lower()) for run in present):
         return ImbError(f"run {name!r} is already in the archive {archive.folder}")
     return ImbError(f"no removed run or label {name!r}; removed runs are in {archive.removed_folder}")

@@ -255,7 +255,7 @@ def command(
     if page is not None:
         examine_page("imb tune", page)
     if verify is None:
-        _refuse_filled(Path(settings.output))
+        _refuse_nonempty(Path(settings.output))
     plan = planning.new_plan(settings, installation, folder, intent, timeout)
     if dry_run:
         say(*_plan_lines(settings, tuner))
@@ -341,7 +341,7 @@ def _collectives(names: Sequence[str], tuner: Tuner) -> list[str]:
     return list(dict.fromkeys(by_name[name.lower()] for name in names)) or list(by_name.values())
 
 
-def _refuse_filled(output: Path) -> None:
+def _refuse_nonempty(output: Path) -> None:
     """Raises ImbError if the folder has files."""
     try:
         has_files = output.exists() and any(output.iterdir())

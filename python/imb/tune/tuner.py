@@ -176,7 +176,7 @@ def usable_tuner_of(mpi: Installation, hosts: int = 1) -> Tuner:
     except ImbError as error:
         usable = [
             other
-            for other in installations_of(mpi.known)
+            for other in installations_of(mpi.product)
             if other.launcher != mpi.launcher and _is_usable(other)
         ]
         if not usable:

@@ -35,7 +35,7 @@ class NoWatch(Exception):
 
 def library_of(mpi: Installation) -> Path:
     """The MPI's shared library. Raises ImbError if it is not found."""
-    interface = mpi.known.interface
+    interface = mpi.product.interface
     path = library_with(mpi, interface) if interface else None
     if path is None:
         names = " or ".join(interface.libraries) if interface else "its library"
