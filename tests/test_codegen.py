@@ -42,8 +42,8 @@ class Repetition(NamedTuple):
 
 
 COPY_CALL = "copy"  # COPY has blanks in its name
-OPEN_FAILS = "openimb::FileErrors::opened_by_all(bool)"  # only where no file was opened
-OPEN_FAILS_CALL = "opened_by_all"
+OPEN_FAILS = "openimb::FileErrors::all_opened(bool)"  # only where no file was opened
+OPEN_FAILS_CALL = "all_opened"
 FILE_SYNC = "File_sync Barrier File_sync"
 
 

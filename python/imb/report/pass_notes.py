@@ -16,7 +16,7 @@ _SHORTFALLS = {
 
 
 def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
-    """Yield the notes of PassesNotes in src/report/text.cpp, with ± and µs, and a note on rows that imb
+    """Yield the notes of PassNotes in src/report/text.cpp, with ± and µs, and a note on rows that imb
     computed from samples."""
     sampled = [(row, row.passes) for row in rows if row.passes and row.passes.samples]
     complete = [(row, passes) for row, passes in sampled if passes.shortfall != "cut_off"]
