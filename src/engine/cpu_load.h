@@ -18,12 +18,14 @@ class CpuLoad : public Calibration<CpuLoad> {
   static constexpr int size = 100;
   static constexpr double operations_per_unit = 2.0 * size;
 
+#ifndef OPENIMB_SMPI
   CpuLoad() : data_(std::make_unique<Data>()) {
     // Each column sums to 1, so products stay finite and never become denormal.
     for (auto& column : data_->columns) column.fill(1.0F / size);
     data_->vector.fill(1.0F);
     data_->product.fill(0.0F);
   }
+#endif
 
   /// Measures how many units fit into a second, with runs of at least `seconds`. In a simulator, the clock
   /// may not advance while the CPU computes; then units_for() returns 0.
@@ -38,6 +40,7 @@ class CpuLoad : public Calibration<CpuLoad> {
   /// so that a compiler cannot leave out any part.
   void compute(std::int64_t units);
 
+#ifndef OPENIMB_SMPI  // a simulated rank does not compute, and has no room for a matrix
  private:
   using Vector = std::array<float, size>;
   struct alignas(default_cache_line) Data {  // its own cache lines
@@ -47,6 +50,7 @@ class CpuLoad : public Calibration<CpuLoad> {
   };
   std::unique_ptr<Data> data_;
   int column_ = 0;
+#endif
 };
 
 }  // namespace openimb
