@@ -1,4 +1,5 @@
 // The interval of a median: where it lies, and how often it holds the median of what samples are drawn from.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>
@@ -84,6 +85,16 @@ TEST_CASE("few samples have no interval") {
   }
 }
 
+TEST_CASE("ten samples have their range as interval") {
+  Chance chance(2);
+  const std::vector<double> samples = series(chance, 10, 0);
+  const MedianEstimate found = estimate_median(samples);
+  CHECK(found.effective == 10);
+  REQUIRE(found.interval);
+  CHECK(found.interval->low == *std::ranges::min_element(samples));
+  CHECK(found.interval->high == *std::ranges::max_element(samples));
+}
+
 TEST_CASE("a slow change leaves few effective samples, and their range") {
   std::vector<double> rising(30);
   for (std::size_t i = 0; i < rising.size(); ++i) rising[i] = static_cast<double>(i);
@@ -115,8 +126,8 @@ TEST_CASE("19 of 20 intervals contain the median") {
             return skewed;
           }) == Approx(95).margin(3.5));
   }
-  CHECK(coverage(10, 0.6) >= 86);
-  CHECK(coverage(80, 0.9) >= 92);
+  CHECK(coverage(10, 0.6) >= 91);
+  CHECK(coverage(80, 0.9) >= 94);
 }
 
 // Two thirds of the variance are noise between samples. By the lag-1 correlation alone it would be 75 %.
@@ -128,8 +139,12 @@ TEST_CASE("intervals allow for a correlation that noise hides") {
         }) >= 89);
 }
 
-// By the correlation of ranks it would be 68 % and 72 %.
+// By the correlation of ranks it would be 68 % and 72 % at 80 and 160 samples. More than half of the series
+// of 10 samples lie at one level.
 TEST_CASE("intervals of samples at two levels allow for how long each lasts") {
+  CHECK(coverage([](Chance& chance) { return two_levels(chance, 10); }) >= 58);
+  CHECK(coverage([](Chance& chance) { return two_levels(chance, 20); }) >= 60);
+  CHECK(coverage([](Chance& chance) { return two_levels(chance, 40); }) >= 79);
   CHECK(coverage([](Chance& chance) { return two_levels(chance, 80); }) >= 92);
   CHECK(coverage([](Chance& chance) { return two_levels(chance, 160); }) >= 95);
 }
