@@ -149,15 +149,15 @@ ERRORS: dict[str, tuple[dict[str, str | None], str]] = {
     ),
     "read-only": (
         {"openmpi": "x coll_tuned_allreduce_algorithm_count=3", "mpich": None},
-        r"x: coll_tuned_allreduce_algorithm_count: this MPI does not let it change after MPI_Init; set it in the environment",
+        r"x: coll_tuned_allreduce_algorithm_count: this MPI cannot change it after MPI_Init; set it in the environment",
     ),
     "acts in MPI_Init only": (
         {"openmpi": None, "mpich": "x MPIR_CVAR_CH4_NETMOD=ofi"},
-        r"x: MPIR_CVAR_CH4_NETMOD: MPICH reads it in MPI_Init only; compare launches with it in the environment",
+        r"x: MPIR_CVAR_CH4_NETMOD: MPICH reads it only in MPI_Init; set it in the environment and compare launches",
     ),
     "which processes share a host": (
         {"openmpi": None, "mpich": "x MPIR_CVAR_NOLOCAL=1"},
-        r"x: MPIR_CVAR_NOLOCAL: MPICH reads it in MPI_Init only; compare launches with it in the environment",
+        r"x: MPIR_CVAR_NOLOCAL: MPICH reads it only in MPI_Init; set it in the environment and compare launches",
     ),
     "no such word": (
         {"openmpi": f"x {OPEN_MPI}=fast", "mpich": f"x {MPICH}=fast"},
@@ -214,8 +214,8 @@ def test_mpich_is_told_of_collectives_of_the_device(tmp_path):
     (tmp_path / "variants.txt").write_text(f"default\nring {MPICH}=ring\nboth {ON_ONE_HOST} {MPICH}=ring\n")
     done = lab.run(mpi, 2, f"-alternate {tmp_path / 'variants.txt'} -passes 1 -msgsize 8 Allreduce")
     assert done.code == 0 and done.own_errors == [
-        f"IMB-MPI1: warning: -alternate: ring: {MPICH} has no effect where MPICH uses collectives of the device, as on one"
-        f" host; set {ON_ONE_HOST} with it"
+        f"IMB-MPI1: warning: -alternate: ring: {MPICH} has no effect if MPICH uses device collectives, as it does on one"
+        f" host; also set {ON_ONE_HOST}"
     ]
 
 

@@ -459,7 +459,7 @@ def test_a_library_that_lacks_calls(venv, bare_tools, tmp_path):
     assert {line["benchmark"] for line in lines if line["record"] == "result"} == {"Ireduce"}
     words = ["Pair_Latency", "-msgsize", "8", "-iter", "2"]
     refused = run([*mpi.launcher, "-n", "2", "IMB-FABRIC", *words], env)
-    why = "-pair_timeout: this MPI library has no MPI_Ibcast; give -pair_timeout 0, which waits for ever"
+    why = "-pair_timeout: this MPI library has no MPI_Ibcast; use -pair_timeout 0, which waits forever"
     assert (refused.returncode, refused.stderr.strip()) == (2, f"IMB-FABRIC: {why}")
     done = run([*mpi.launcher, "-n", "2", "IMB-FABRIC", *words, "-pair_timeout", "0"], env)
     assert done.returncode == 0, done.stderr

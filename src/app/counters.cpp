@@ -17,8 +17,8 @@ namespace {
 // Returns the CPUs on which any rank of the host may run, at the host's first rank; empty elsewhere.
 std::vector<int> cpus_of_host(ProcessGroup& host) {
   std::vector<int> cpus;
-  for (const std::string& list : host.gather(system::cpu_list(system::usable_cpus()))) {
-    std::ranges::copy(system::cpus_in(list), std::back_inserter(cpus));
+  for (const std::string& list : host.gather(system::format_cpu_list(system::usable_cpus()))) {
+    std::ranges::copy(system::parse_cpu_list(list), std::back_inserter(cpus));
   }
   return cpus;
 }
@@ -45,8 +45,8 @@ Reading Counters::read() {
 
 std::vector<std::vector<std::string>> Counters::interfaces(ProcessGroup& world) const {
   std::vector<std::vector<std::string>> all;
-  for (const std::string& names : world.gather(joined(reader_.interfaces()))) {
-    all.push_back(words_in(names));
+  for (const std::string& names : world.gather(join_words(reader_.interfaces()))) {
+    all.push_back(split_words(names));
   }
   return all;
 }

@@ -108,8 +108,8 @@ std::string local_date(std::time_t now) {
 std::string launch_name(const Component& component) { return executable_of(component.list.facts.name); }
 
 Launch parse_on_all_ranks(const Component& component, ProcessGroup& world, int argc, char** argv) {
-  const std::string own_arguments = joined(std::vector<std::string>(argv, argv + argc));
-  Launch launch{.command_line = words_in(world.broadcast(own_arguments)), .options = {}};
+  const std::string own_arguments = join_words(std::vector<std::string>(argv, argv + argc));
+  Launch launch{.command_line = split_words(world.broadcast(own_arguments)), .options = {}};
   const std::vector<std::string> arguments(launch.command_line.begin() + 1, launch.command_line.end());
 
   const ReadFile read_at_rank_0 = [&](const std::string& path) {
@@ -223,7 +223,7 @@ Startup gather_startup(ProcessGroup& world, const InitCall& mine) {
 std::vector<RankPlace> places_in(const std::vector<std::string>& texts) {
   std::vector<RankPlace> places;
   for (const std::string& text : texts) {
-    const std::vector<std::string> words = words_in(text);
+    const std::vector<std::string> words = split_words(text);
     places.push_back({words[0], words[1]});
   }
   return places;
@@ -234,7 +234,7 @@ std::string find_oversubscribed_host(const std::vector<RankPlace>& places) {
   std::map<std::string, std::pair<int, std::set<int>>> hosts;
   for (const RankPlace& place : places) {
     auto& [ranks, cpus] = hosts[place.host];
-    const std::vector<int> mine = system::cpus_in(place.cpus);
+    const std::vector<int> mine = system::parse_cpu_list(place.cpus);
     ++ranks;
     cpus.insert(mine.begin(), mine.end());
   }
@@ -254,8 +254,8 @@ RunFacts gather_facts(const Component& component, ProcessGroup& world, const Env
                       const std::string& scratch_path) {
   // One gather sends both: with a thousand ranks, the number of messages that rank 0 receives costs more than
   // their content.
-  const std::vector<std::string> places =
-      world.gather(joined(std::array{system::host_name(), system::cpu_list(system::usable_cpus())}));
+  const std::vector<std::string> places = world.gather(
+      join_words(std::array{system::host_name(), system::format_cpu_list(system::usable_cpus())}));
   RunFacts facts;
   if (starts_processes) facts.startup = gather_startup(world, environment.init());
   if (world.rank() != 0) return facts;

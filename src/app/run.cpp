@@ -214,8 +214,7 @@ class Run final : public HostServices {
       timeout_group_ = all_ranks.get();
       if (world_.rank() == 0) {
         system::block_signals_during([this] { writer_ = std::make_unique<ThreadTeam>(2); });
-        reporters_.write_through(
-            [this](const std::function<void()>& write) { write_on_second_thread(write); });
+        reporters_.set_wrapper([this](const std::function<void()>& write) { write_on_second_thread(write); });
       }
       return all_ranks;
     }
@@ -229,7 +228,7 @@ class Run final : public HostServices {
     std::array<char, 80> text;
     std::snprintf(text.data(), text.size(), "no answer for %.3g s (-pair_timeout)", seconds);
     if (rank == 0) {
-      reporters_.write_through({});
+      reporters_.set_wrapper({});
       if (report_rest_) report_rest_();
       abort_run(text.data());
     }
@@ -255,13 +254,14 @@ class Run final : public HostServices {
 
   RunFacts gather(const Environment& environment) {
     const Options& options = launch_.options;
-    RunFacts facts = gather_facts(component_, world_, environment, launch_, off_cache_, scratch_.asked());
+    RunFacts facts =
+        gather_facts(component_, world_, environment, launch_, off_cache_, scratch_.requested_path());
     if (needs_fixed_load(component_.list.benchmarks, options)) {
       facts.load_flops =
           calibrated_flops(world_, loads_.calibrated_cpu(), options.settings.target_cpu_seconds);
     }
     if (counters_) facts.interfaces = counters_->interfaces(world_);
-    if (variables_) facts.variables_at_start = variables_->at_start();
+    if (variables_) facts.variables_at_start = variables_->initial_values();
     facts.gpus = gpu_.all;
     facts.gpu_support = gpu_.support;
     return facts;
@@ -271,7 +271,7 @@ class Run final : public HostServices {
     if (world_.rank() != 0) return;
     const Options& options = launch_.options;
     reporters_.add(std::make_unique<TextReporter>(stdout, stated_options(options)));
-    const LineFile lines{system::position_of, system::cut_file};
+    const LineFile lines{system::file_position, system::truncate_file};
     if (files_.records) {
       reporters_.add(std::make_unique<RecordReporter>(files_.records.get(), options.json_file,
                                                       options_in_force(component_.list.benchmarks, options),

@@ -761,13 +761,13 @@ void set_rounds(ParseState& state, std::string_view word) {
   if (!word.empty() && word.front() > '9') {
     throw BadValue(quoted(word) + " is neither a number nor one_to_all nor all_to_one");
   }
-  fabric.each_meets = static_cast<int>(parse_integer(word, 1, max_endpoints));
+  fabric.requested_rounds = static_cast<int>(parse_integer(word, 1, max_endpoints));
   fabric.rounds = RoundKind::some;
 }
 
 OptionValue get_rounds(const Options& options) {
   const FabricOptions fabric = options.fabric.value_or(FabricOptions{});
-  if (fabric.rounds == RoundKind::some) return std::int64_t{fabric.each_meets};
+  if (fabric.rounds == RoundKind::some) return std::int64_t{fabric.requested_rounds};
   if (has_hub(fabric.rounds)) return std::string(name_of(fabric.rounds));
   return {};
 }

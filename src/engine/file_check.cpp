@@ -40,7 +40,7 @@ Tile FileCheck::tile(int rank) const {
   return tile_of(spec_, setup_.file.bytes, setup_.group.me.ranks, rank);
 }
 
-std::int64_t FileCheck::first_place() const { return first_place_in_all_files(spec_, setup_.group.me.rank); }
+std::int64_t FileCheck::first_place() const { return first_content_position(spec_, setup_.group.me.rank); }
 
 void FileCheck::write_send(std::int64_t i, std::int64_t slot) {
   const Tile& mine = setup_.file.tile;
@@ -65,7 +65,7 @@ std::int64_t FileCheck::count_misread(std::int64_t repetitions, const File& file
   std::int64_t defects = 0;
   for (std::int64_t i = 0; i < repetitions; ++i) {
     for_each_chunk(chunk_, written.share, [&](std::int64_t begin, std::span<std::byte> chunk) {
-      const std::int64_t position = first_place_in_all_files(spec_, writer) + written.offset(i) + begin;
+      const std::int64_t position = first_content_position(spec_, writer) + written.offset(i) + begin;
       read_from(file, written.offset(i) + begin, chunk, position);
       defects += count_file_defects(chunk, position);
     });

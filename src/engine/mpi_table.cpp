@@ -30,7 +30,7 @@ Communicator split_for(const Communicator& world, const Grouping& grouping) {
 std::int64_t part_stride(std::int64_t bytes, const Threads& threads) {
   const std::int64_t unit = threads.memory == ThreadMemory::continuous
                                 ? threads.alignment
-                                : std::max(page_bytes, threads.alignment);
+                                : std::max(buffer_alignment, threads.alignment);
   return rounded_up(plus(bytes, Content::guard), unit);
 }
 
@@ -333,7 +333,7 @@ std::string MpiTable::fill_files(const Point& point) {
   FileErrors errors;
   {
     const File file(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, shared_.info_.handle(), errors);
-    const std::int64_t origin = first_place_in_all_files(spec(), rank);
+    const std::int64_t origin = first_content_position(spec(), rank);
     std::vector<std::byte> memory(static_cast<std::size_t>(std::min(tile.share, chunk)));
     for (std::int64_t i = 0; file && i < point.planned; ++i) {
       for_each_chunk(memory, tile.share, [&](std::int64_t begin, std::span<std::byte> part) {

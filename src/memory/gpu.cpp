@@ -38,8 +38,8 @@ class Allocation {
   std::byte* address_;
 };
 
-// Memory of the driver. The driver also copies to and from managed memory, because pages that the CPU touches
-// would move to the host.
+// Memory that the driver allocated. The driver also copies to and from managed memory, because pages that the
+// CPU touches would move to the host.
 class GpuMemory : public Memory {
  public:
   GpuMemory(MemoryKind kind, std::byte* address, std::int64_t bytes, Device& device)
@@ -47,20 +47,20 @@ class GpuMemory : public Memory {
   MemoryKind kind() const override { return kind_; }
   std::byte* address() const override { return address_; }
   std::int64_t bytes() const override { return bytes_; }
-  void write(std::int64_t at, std::span<const std::byte> image) override {
+  void write(std::int64_t offset, std::span<const std::byte> image) override {
     if (image.empty()) return;
     if (kind_ == MemoryKind::pinned) {
-      std::memcpy(address_ + at, image.data(), image.size());
+      std::memcpy(address_ + offset, image.data(), image.size());
     } else {
-      device_.copy_in(address_ + at, image.data(), static_cast<std::int64_t>(image.size()));
+      device_.copy_in(address_ + offset, image.data(), static_cast<std::int64_t>(image.size()));
     }
   }
-  void read(std::int64_t at, std::span<std::byte> image) const override {
+  void read(std::int64_t offset, std::span<std::byte> image) const override {
     if (image.empty()) return;
     if (kind_ == MemoryKind::pinned) {
-      std::memcpy(image.data(), address_ + at, image.size());
+      std::memcpy(image.data(), address_ + offset, image.size());
     } else {
-      device_.copy_out(image.data(), address_ + at, static_cast<std::int64_t>(image.size()));
+      device_.copy_out(image.data(), address_ + offset, static_cast<std::int64_t>(image.size()));
     }
   }
 

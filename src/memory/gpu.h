@@ -1,4 +1,4 @@
-// Memory that a GPU's driver allocates: on the GPU, managed, or pinned on the host.
+// Memory that the driver of a GPU allocates: on the GPU, managed, or pinned on the host.
 #pragma once
 
 #include <memory>

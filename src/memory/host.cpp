@@ -1,4 +1,4 @@
-// Memory of this process. gpu.cpp has memory of GPU drivers.
+// Ordinary host memory. gpu.cpp has the memory that GPU drivers allocate.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -16,11 +16,11 @@ class HostMemory : public Memory {
   MemoryKind kind() const override { return MemoryKind::host; }
   std::byte* address() const override { return address_; }
   std::int64_t bytes() const override { return bytes_; }
-  void write(std::int64_t at, std::span<const std::byte> image) override {
-    if (!image.empty()) std::memcpy(address_ + at, image.data(), image.size());
+  void write(std::int64_t offset, std::span<const std::byte> image) override {
+    if (!image.empty()) std::memcpy(address_ + offset, image.data(), image.size());
   }
-  void read(std::int64_t at, std::span<std::byte> image) const override {
-    if (!image.empty()) std::memcpy(image.data(), address_ + at, image.size());
+  void read(std::int64_t offset, std::span<std::byte> image) const override {
+    if (!image.empty()) std::memcpy(image.data(), address_ + offset, image.size());
   }
 
  private:
@@ -46,7 +46,7 @@ class OwnedHostMemory final : public HostMemory {
 
 std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment,
                                         Device* device) {
-  const std::int64_t aligned = std::max(page_bytes, alignment);
+  const std::int64_t aligned = std::max(buffer_alignment, alignment);
   if (kind != MemoryKind::host) return allocate_on_device(kind, bytes, aligned, *device);
   return std::make_unique<OwnedHostMemory>(bytes, std::align_val_t(aligned));
 }

@@ -1,4 +1,4 @@
-// Memory of message buffers. Only MPI and the Memory itself access the bytes at its address. The engine
+// The memory of message buffers. Only MPI and the Memory itself access the bytes at its address. The engine
 // composes and compares contents as images in ordinary memory.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace openimb {
 class Device;
 
 /// Alignment of buffers, in bytes. It does not depend on the machine's page size.
-inline constexpr std::int64_t page_bytes = 4096;
+inline constexpr std::int64_t buffer_alignment = 4096;
 
 /// A block of memory of one kind.
 class Memory {
@@ -24,14 +24,14 @@ class Memory {
   /// The address for MPI calls. It must not be dereferenced: the memory may be on a GPU.
   virtual std::byte* address() const = 0;
   virtual std::int64_t bytes() const = 0;
-  /// Copy an image to (`write`) or from (`read`) the bytes that begin at `at`. at + image.size() must not
-  /// exceed bytes().
-  virtual void write(std::int64_t at, std::span<const std::byte> image) = 0;
-  virtual void read(std::int64_t at, std::span<std::byte> image) const = 0;
+  /// Copy an image into the memory (`write`) or out of it (`read`), from the byte `offset` on. offset +
+  /// image.size() must not exceed bytes().
+  virtual void write(std::int64_t offset, std::span<const std::byte> image) = 0;
+  virtual void read(std::int64_t offset, std::span<std::byte> image) const = 0;
 };
 
-/// Allocates memory that is aligned to page_bytes and to `alignment`, a power of two. `device`: required for
-/// every kind except host; it must outlive the memory. Throws std::bad_alloc or DeviceError.
+/// Allocates memory that is aligned to buffer_alignment and to `alignment`, a power of two. Every kind except
+/// host needs a `device`, which must outlive the memory. Throws std::bad_alloc or DeviceError.
 std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std::int64_t alignment = 1,
                                         Device* device = nullptr);
 
@@ -40,8 +40,8 @@ std::unique_ptr<Memory> allocate_memory(MemoryKind kind, std::int64_t bytes, std
 std::unique_ptr<Memory> adopt_memory(MemoryKind kind, std::byte* address, std::int64_t bytes,
                                      Device* device = nullptr);
 
-/// Copies with loads and stores of the CPU. Benchmarks of shared memory time this. The ranges must not
-/// overlap.
+/// Copies with loads and stores of the CPU. Benchmarks of shared memory time this function. The ranges must
+/// not overlap.
 void copy_on_cpu(void* to, const void* from, std::int64_t bytes);
 
 }  // namespace openimb

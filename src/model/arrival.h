@@ -1,4 +1,4 @@
-// When the ranks begin a repetition: -sync_start, -arrival.
+// -sync_start and -arrival decide when the ranks begin a repetition.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace openimb {
 
-/// -sync_start: what lets the ranks begin a synchronized repetition.
+/// -sync_start: what starts a synchronized repetition.
 enum class SyncStart { barrier, clock };
 template <>
 inline constexpr Names<2> names_of<SyncStart> = {"barrier", "clock"};
 
-/// -arrival: which ranks arrive late at a repetition. Ranks count from the root, which is rank 0.
+/// -arrival: which ranks arrive late at a repetition. The root is rank 0, the first.
 enum class ArrivalPattern { even, first, last, ascending, random };
 template <>
 inline constexpr Names<5> names_of<ArrivalPattern> = {"even", "first", "last", "ascending", "random"};
 
-/// A pattern, and how long after the first rank the last one arrives.
+/// The width is the time from the arrival of the first rank to the arrival of the last one.
 struct Arrival {
   ArrivalPattern pattern = ArrivalPattern::even;
   double width = 0;  ///< seconds
@@ -32,8 +32,8 @@ struct ArrivalChoice {
   bool relative = false;
 };
 
-/// A pseudorandom number in [0, 1). It depends on the repetition and the rank only, so every launch gets the
-/// same numbers.
+/// Returns a pseudorandom number in [0, 1). It depends only on the repetition and the rank, so every launch
+/// gets the same numbers.
 inline double random_share(std::int64_t repetition, int rank) {
   constexpr std::int64_t rounds = 1 << 30;
   SplitMix round_random = random_round(default_seed, static_cast<int>(repetition % rounds));
@@ -41,7 +41,7 @@ inline double random_share(std::int64_t repetition, int rank) {
   return static_cast<double>(rank_random.next() >> 11) * 0x1p-53;
 }
 
-/// Seconds from the agreed start to the arrival of a rank.
+/// Returns the seconds from the agreed start to the arrival of a rank.
 inline double delay_of(const Arrival& arrival, int rank, int ranks, std::int64_t repetition) {
   switch (arrival.pattern) {
     case ArrivalPattern::first:

@@ -22,7 +22,7 @@ struct BannerQuirks {
 /// number of threads. rounds (IMB-FABRIC) is like pairs, and has tables that IMB does not have.
 enum class OutputStyle { classic, pairs, threads, rounds };
 
-/// The name of the executable of a component.
+/// Returns the name of a component's executable.
 inline std::string executable_of(std::string_view component) { return "IMB-" + std::string(component); }
 
 /// Facts about a component, without its benchmarks.

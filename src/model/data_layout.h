@@ -23,8 +23,8 @@ struct Block {
   std::int64_t count = 0;
 };
 
-/// The repeating part of a layout. A message is a sequence of periods; the last one may be incomplete. The
-/// blocks of a period have `elements` elements together. A period covers the memory of `extent` elements.
+/// The repeating part of a layout. A message is a sequence of periods; the last one may be incomplete. A
+/// period has `elements` elements in its blocks and covers the memory of `extent` elements.
 struct Period {
   std::array<Block, 8> all{};
   int number = 0;

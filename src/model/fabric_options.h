@@ -1,4 +1,5 @@
-// Options of IMB-FABRIC: what an endpoint is, and which pairs of endpoints communicate in which round.
+// Options of IMB-FABRIC. They decide what an endpoint is, and which pairs of endpoints communicate in each
+// round.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace openimb {
 
-/// -endpoint: the part of the machine that an endpoint is; its first rank communicates for it.
+/// -endpoint: which part of the machine is an endpoint. The first rank in it communicates.
 enum class EndpointKind { host, socket, numa, core, rank };
 template <>
 inline constexpr Names<5> names_of<EndpointKind> = {"host", "socket", "numa", "core", "rank"};
@@ -17,7 +18,7 @@ inline constexpr Names<5> names_of<EndpointKind> = {"host", "socket", "numa", "c
 /// -rounds, -halves, -pairs_file: which pairs of endpoints communicate in a round.
 enum class RoundKind {
   circle,      ///< every pair once, in N - 1 rounds of disjoint pairs
-  some,        ///< FabricOptions::each_meets of the circle rounds, with endpoints in random order
+  some,        ///< FabricOptions::requested_rounds of the circle rounds, with endpoints in random order
   one_to_all,  ///< in each round one endpoint, the hub, sends to all others at once
   all_to_one,  ///< all others send to the hub
   halves,      ///< every pair with an endpoint in the first half and one in the second
@@ -47,12 +48,12 @@ inline constexpr int start_timeout_factor = 10;
 struct FabricOptions {
   EndpointKind endpoint = EndpointKind::rank;
   RoundKind rounds = RoundKind::circle;
-  int each_meets = 0;   ///< -rounds K: rounds in which each endpoint takes part; 0: all
-  bool serial = false;  ///< the pairs of a round run one after another
-  bool matrix = false;  ///< the text has a line for each pair
-  /// -pair_timeout: a rank that does not answer for so long is lost; 0: no limit.
+  int requested_rounds = 0;  ///< -rounds K: rounds in which each endpoint takes part; 0: all
+  bool serial = false;       ///< the pairs of a round run one after another
+  bool matrix = false;       ///< the text has a line for each pair
+  /// -pair_timeout: a rank that does not respond for this time is lost. 0: no limit.
   double timeout_seconds = 30;
-  /// Seed for the order of rounds; with RoundKind::some, also for their choice.
+  /// Seed for the order of rounds and, with RoundKind::some, for their choice.
   std::uint64_t seed = default_seed;
   std::vector<EndpointPairs> listed;  ///< -pairs_file
   std::vector<int> ranks = {};    ///< world rank of each endpoint, ascending; set after all ranks have sent

@@ -165,7 +165,7 @@ enum class Rates {
 struct TableFormat {
   ShortList<Column, 12> columns;  ///< columns after message size and repetitions
   /// Figures for which passes compute a confidence interval. The row shows the interval of the first figure.
-  /// The largest half width of all of them counts against -precision.
+  /// -precision limits the largest half width of all of them.
   ShortList<Figure, 2> precision_targets = {Figure::time_max};
   Rates rates = Rates::none;
   const TableFormat* all_groups = nullptr;  ///< format of a row over all groups; nullptr: this format

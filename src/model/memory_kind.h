@@ -35,7 +35,7 @@ inline constexpr Names<2> names_of<GpuApi> = {"cuda", "rocm"};
 constexpr const char* title_of(GpuApi api) { return api == GpuApi::cuda ? "CUDA" : "ROCm"; }
 /// Name in records: the prefix of the driver's functions.
 constexpr const char* driver_name(GpuApi api) { return api == GpuApi::cuda ? "cuda" : "hip"; }
-/// The API that a kind of memory needs; empty for host and pinned, which both APIs have.
+/// Returns the API that a kind of memory needs; empty for host and pinned, which both APIs have.
 constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::cuda:
@@ -50,7 +50,7 @@ constexpr std::optional<GpuApi> api_of(MemoryKind kind) {
   }
   return std::nullopt;
 }
-/// The kind of memory of `api` that corresponds to `kind`.
+/// Returns the kind that corresponds to `kind` in `api`.
 MemoryKind kind_for_api(MemoryKind kind, GpuApi api);
 
 /// -gpu: which of its visible GPUs a rank uses.
@@ -62,7 +62,7 @@ enum class GpuChoice {
 template <>
 inline constexpr Names<3> names_of<GpuChoice> = {"local_rank", "round_robin", "number"};
 
-/// -gpu_check: whether the suite asks the MPI if it supports memory of GPUs, or assumes it.
+/// -gpu_check: whether the suite asks the MPI if it supports GPU memory, or assumes it.
 enum class GpuCheck { query, trust };
 template <>
 inline constexpr Names<2> names_of<GpuCheck> = {"query", "trust"};
@@ -81,15 +81,15 @@ struct MemoryChoice {
   int gpu_number = 0;
   GpuCheck check = GpuCheck::query;
   LoadPlace load = LoadPlace::cpu;
-  bool limited_mpi = false;  ///< -gpu_check query, and the MPI supports memory of GPUs in only some calls
+  bool limited_mpi = false;  ///< -gpu_check query, and the MPI supports GPU memory in only some calls
 
   bool trusts_mpi() const { return check == GpuCheck::trust; }
   bool is_host() const { return send == MemoryKind::host && receive == MemoryKind::host; }
   bool needs_gpu() const { return !is_host() || load == LoadPlace::device; }
   bool uses_device() const { return is_device_memory(send) || is_device_memory(receive); }
   bool is_managed() const { return openimb::is_managed(send) || openimb::is_managed(receive); }
-  /// Memory that the windows of a benchmark expose. Benchmarks that create windows themselves expose the
-  /// receive buffer.
+  /// Returns the kind of memory that the windows of a benchmark expose. Benchmarks that create windows
+  /// themselves expose the receive buffer.
   MemoryKind window_memory(const Spec& spec) const;
   /// "cuda", or "cuda,host".
   std::string names() const;
@@ -109,8 +109,8 @@ struct GpuFacts {
   std::vector<int> ranks;
 };
 
-/// Whether the MPI supports memory of GPUs. `source`: the call, info key or setting that says so. `remedy`:
-/// what to change if the answer is no.
+/// Whether the MPI supports GPU memory. `source`: the call, info key or setting that says so. `remedy`: what
+/// to change if the answer is no.
 struct GpuSupport {
   enum class Answer { yes, no, unknown };
   Answer answer = Answer::unknown;

@@ -30,8 +30,8 @@ bool contains(std::string_view library, std::string_view name) {
   return library.find(name) != std::string_view::npos;
 }
 
-// How to switch support on. In Cray MPICH, MPI_Init fails unless the library that gives it access to the GPUs
-// is loaded.
+// Returns how to switch support on. In Cray MPICH, MPI_Init also fails unless the library that gives it
+// access to the GPUs is loaded.
 std::string remedy_with_switch(const Switch& gpu_switch, GpuApi api) {
   const std::string text = std::string("set ") + gpu_switch.name + "=1";
   if (gpu_switch.library != "CRAY MPICH") return text;
@@ -49,7 +49,7 @@ bool lists_device(std::string_view kinds, std::string_view api) {
   return false;
 }
 
-// The remedy if no setting can switch support on.
+// Returns the remedy if no setting can switch support on.
 std::string other_mpi(std::string_view library, GpuApi api) {
   const std::string option = api == GpuApi::cuda             ? "--with-cuda"
                              : contains(library, "Open MPI") ? "--with-rocm"
@@ -122,7 +122,7 @@ std::string_view init_only_reason(std::string_view variable) {
       "PMI_DISABLE_GROUP", "CH4_ROOTS_ONLY_PMI"};
   const bool known = variable.starts_with(mpich) &&
                      std::ranges::find(names, variable.substr(mpich.size())) != std::end(names);
-  return known ? "MPICH reads it in MPI_Init only; compare launches with it in the environment" : "";
+  return known ? "MPICH reads it only in MPI_Init; set it in the environment and compare launches" : "";
 }
 
 VariableSwitch required_switch(std::string_view variable) {
@@ -136,8 +136,8 @@ VariableSwitch device_switch(std::string_view variable) {
   if (!variable.starts_with("MPIR_CVAR_") || !variable.ends_with(algorithm)) return {};
   const std::string device =
       std::string(variable.substr(0, variable.size() - algorithm.size())) + "_DEVICE_COLLECTIVE";
-  return {device, "has no effect where MPICH uses collectives of the device, as on one host; set " + device +
-                      "=0 with it"};
+  return {device, "has no effect if MPICH uses device collectives, as it does on one host; also set " +
+                      device + "=0"};
 }
 
 }  // namespace openimb

@@ -29,14 +29,14 @@ struct GpuAnswers {
 /// support off, the query function, the info key, a setting that switches support on.
 GpuSupport support_of(GpuApi api, const GpuAnswers& answers);
 
-/// Whether an MPI supports memory of GPUs in only some of its calls. Open MPI does. Sources: its
-/// documentation of CUDA, "Which MPI APIs do not work"; functions of its coll/cuda; Open MPI issue 12620.
+/// Whether an MPI supports GPU memory in only some of its calls, as Open MPI does. Sources: its documentation
+/// of CUDA, "Which MPI APIs do not work"; functions of its coll/cuda; Open MPI issue 12620.
 bool supports_gpus_in_part(const std::string& library);
-/// Whether an MPI with partial support would reduce memory of a GPU on the host. coll/cuda has no nonblocking
-/// or persistent reductions, no Reduce_scatter and no Reduce_local.
+/// Whether an MPI with partial support would reduce data in GPU memory on the host. coll/cuda has no
+/// nonblocking or persistent reductions, no Reduce_scatter and no Reduce_local.
 bool reduces_on_host(const Spec& spec);
 
-/// The reason why a call hangs in this library although the library has it, or an empty text. `call`: without
+/// Returns why a call hangs in this library although the library has it, or an empty text. `call`: without
 /// "MPI_".
 std::string_view hang_reason(std::string_view call, std::string_view library);
 

@@ -1,5 +1,5 @@
-// What a launch was asked to do. src/cli fills in the options, src/resolve completes what depends on the
-// machine, and after that they are const.
+// What a launch was asked to do. src/cli fills in the options, and src/resolve completes those that depend on
+// the machine. After that they are const.
 #pragma once
 
 #include <array>
@@ -68,9 +68,9 @@ enum class ThreadComm { per_thread, shared };
 template <>
 inline constexpr Names<2> names_of<ThreadComm> = {"per_thread", "shared"};
 
-/// -malloc_algo. serial: the main thread allocates and fills the buffers of all threads. continuous: the
-/// same, but without pages between the buffers. parallel: each thread fills its own buffers, so that they are
-/// placed near it (first touch).
+/// -malloc_algo. serial: the main thread allocates and fills the buffers of all threads. continuous: like
+/// serial, but without pages between the buffers. parallel: each thread fills its own buffers, so that they
+/// are placed near it (first touch).
 enum class ThreadMemory { serial, continuous, parallel };
 template <>
 inline constexpr Names<3> names_of<ThreadMemory> = {"serial", "continuous", "parallel"};
@@ -104,7 +104,7 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-/// Value of Defaults::min_processes: benchmarks run only on all processes.
+/// As the value of Defaults::min_processes: benchmarks run only on all processes.
 inline constexpr int all_processes = std::numeric_limits<int>::max();
 
 /// The defaults of a component.
@@ -146,7 +146,7 @@ inline constexpr Defaults thread_defaults{.settings = {.warm_up_repetitions = 10
                                           .counts = {1, 2, 4, 8},
                                           .threaded = true};
 
-/// The defaults of IMB-FABRIC. There are many pairs, so each is measured for some milliseconds only.
+/// The defaults of IMB-FABRIC. There are many pairs, so each is measured for only a few milliseconds.
 inline constexpr Defaults fabric_defaults{
     .settings = {.overall_volume = 4 * mebibyte, .seconds_per_sample = 1},
     .min_processes = all_processes,
@@ -154,7 +154,7 @@ inline constexpr Defaults fabric_defaults{
     .lengths = {8, 64 << 10, 1 << 20},
     .fabric = true};
 
-/// -off_cache. A value of 0 means that the option did not give it; src/resolve fills in the machine's value.
+/// -off_cache. 0 means that the option does not say; src/resolve then fills in the machine's value.
 struct OffCache {
   std::int64_t cache_size = 0;  ///< bytes
   int cache_line = 0;           ///< bytes
@@ -166,10 +166,10 @@ struct Map {
   int columns = 1;  ///< Q
 };
 
-/// Prefix of a benchmark's name that asks for groups.
+/// The prefix of a benchmark's name that requests groups.
 inline constexpr std::string_view multi_prefix = "Multi-";
 
-/// One benchmark to run: its index in the component's catalog, and whether a Multi- prefix asked for groups.
+/// One benchmark to run: its index in the component's catalog, and whether a Multi- prefix requested groups.
 struct SelectedBenchmark {
   int index = 0;
   bool multi = false;
@@ -277,8 +277,8 @@ struct Options {
   /// Whether an option needs the time of each repetition, not only the total.
   bool every_repetition() const { return show_tail || !dump_file.empty(); }
   bool runs_in_place(const Spec& spec) const { return in_place && spec.in_place != InPlace::no; }
-  /// Whether the root changes with each repetition. Not with -arrival, whose patterns count ranks from the
-  /// root.
+  /// Whether the root changes with each repetition. With -arrival it does not, because its patterns count
+  /// ranks from the root.
   bool moves_root(const Spec& spec) const {
     return spec.rooted && root_shift && !runs_in_place(spec) && !arrival;
   }

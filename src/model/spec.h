@@ -26,7 +26,7 @@ enum class Kind {
 template <>
 inline constexpr Names<5> names_of<Kind> = {"single_transfer", "multiple_transfer", "parallel_transfer",
                                             "collective", "synchronisation"};
-/// As -help and -list spell them.
+/// The kinds in -help and -list.
 inline constexpr Names<5> kind_titles = {"single transfer", "multiple transfer", "parallel transfer",
                                          "collective", "synchronization"};
 constexpr const char* kind_title(Kind kind) { return kind_titles[static_cast<std::size_t>(kind)]; }
@@ -36,7 +36,7 @@ constexpr const TableFormat* default_table(Kind kind) {
   return kind == Kind::parallel_transfer ? &tables::range_and_bandwidth : &tables::range;
 }
 
-/// How many messages of the size under test one rank's buffer holds.
+/// The number of messages of the size under test that one rank's buffer holds.
 enum class Messages {
   none,
   one,
@@ -126,9 +126,10 @@ struct OneSided {
   bool lengths_of_reductions = false;  ///< lengths are rounded up to whole elements of the reduction type
   bool single_element = false;         ///< always one element of a predefined type (MPI_Fetch_and_op)
   bool integers_only = false;          ///< elements are int; -data_type does not apply
-  bool compares = false;  ///< MPI_Compare_and_swap: the send buffer's second message is the compared value
+  bool compares =
+      false;  ///< MPI_Compare_and_swap: the second message of the send buffer is the value to compare with
   bool computing_target = false;       ///< timed twice, the second time while the target computes outside MPI
-  SyncMode sync = SyncMode::standard;  ///< completes its transfers; standard: calls in its step
+  SyncMode sync = SyncMode::standard;  ///< what completes its transfers; standard: calls in its step
   bool any_sync = false;               ///< -sync_mode may choose another synchronization
   std::optional<WindowKind> window = {};  ///< the only kind of window that it can use
   bool loads_and_stores = false;          ///< moves bytes with loads and stores; -data_type does not apply
@@ -225,7 +226,7 @@ struct Spec {
            (send != Messages::none || receive != Messages::none);
   }
   constexpr bool overlaps() const { return overlap != Overlap::none; }
-  constexpr int processes_taking_part(int processes) const {
+  constexpr int participating_processes(int processes) const {
     if (!in_pairs) return processes;
     return 2 * (max_pairs > 0 && max_pairs < processes / 2 ? max_pairs : processes / 2);
   }
@@ -235,7 +236,7 @@ constexpr Spec off_by_default(Spec spec) {
   spec.in_default_list = false;
   return spec;
 }
-/// The same benchmark under a second name, which runs only when it is named.
+/// Returns the benchmark under a second name. It runs only when it is selected by that name.
 constexpr Spec also_named(std::string_view name, Spec spec) {
   spec.name = name;
   return off_by_default(spec);

@@ -5,8 +5,8 @@
 
 namespace openimb {
 
-/// The synchronization that completes the transfers of a benchmark. `asked`: -sync_mode; standard stands for
-/// what the benchmark's definition requires.
+/// Returns the synchronization that completes the transfers of a benchmark. `asked`: -sync_mode. standard
+/// stands for the synchronization that the benchmark's definition requires.
 constexpr SyncMode sync_of(const Spec& spec, SyncMode asked) {
   return asked == SyncMode::standard ? spec.one_sided.sync : asked;
 }

@@ -72,7 +72,7 @@ template <>
 inline constexpr Names<10> names_of<Failure::Cause> = {
     "out_of_memory", "int_overflow", "time_out",    "invalid_processes", "unavailable",
     "no_space",      "io_error",     "over_budget", "no_answer",         "clock_set"};
-/// What to do about each, as the end of a sentence.
+/// Advice for each cause, as the end of a sentence.
 inline constexpr Names<10> cause_advice = {
     "give more memory with -mem, or run smaller messages (-msglog) or fewer ranks",
     "use an MPI with large-count calls (MPI 4.0), or run smaller messages (-msglog) or fewer ranks",

@@ -8,15 +8,15 @@ namespace openimb {
 
 namespace {
 
-// A random regular directed graph without loops and double edges. `ends_` has the destinations of rank 0,
-// then of rank 1, ... Random pairs of edges swap their destinations, which preserves all degrees. Source:
-// Greenhill 2011, "A polynomial bound on the mixing time of a Markov chain for sampling regular directed
-// graphs".
+// A random regular directed graph without loops and double edges. `destinations_` lists the destinations of
+// rank 0, then those of rank 1, and so on. Random pairs of edges swap their destinations, which preserves all
+// degrees. Source: Greenhill 2011, "A polynomial bound on the mixing time of a Markov chain for sampling
+// regular directed graphs".
 class RandomGraph {
  public:
   RandomGraph(int ranks, int degree, std::uint64_t seed) : degree_(degree) {
     for (int rank = 0; rank < ranks; ++rank) {
-      for (int i = 0; i < degree; ++i) ends_.push_back((rank + 1 + i) % ranks);
+      for (int i = 0; i < degree; ++i) destinations_.push_back((rank + 1 + i) % ranks);
     }
     if (degree >= ranks - 1) return;  // every rank has all others as neighbors
     constexpr int swaps_per_edge = 16;
@@ -26,24 +26,24 @@ class RandomGraph {
       swap(edge, random.below(edges()));
     }
   }
-  std::int64_t edges() const { return std::ssize(ends_); }
+  std::int64_t edges() const { return std::ssize(destinations_); }
   int from(std::int64_t edge) const { return static_cast<int>(edge / degree_); }
-  int to(std::int64_t edge) const { return ends_[static_cast<std::size_t>(edge)]; }
-  int place(std::int64_t edge) const { return static_cast<int>(edge % degree_); }
+  int to(std::int64_t edge) const { return destinations_[static_cast<std::size_t>(edge)]; }
+  int position(std::int64_t edge) const { return static_cast<int>(edge % degree_); }
 
  private:
   bool has(int from, int to) const {
-    const auto first = ends_.begin() + static_cast<std::ptrdiff_t>(from) * degree_;
+    const auto first = destinations_.begin() + static_cast<std::ptrdiff_t>(from) * degree_;
     return std::find(first, first + degree_, to) != first + degree_;
   }
   void swap(std::int64_t edge, std::int64_t other) {
     const int a = from(edge), b = from(other);
     if (a == to(other) || b == to(edge) || has(a, to(other)) || has(b, to(edge))) return;
-    std::swap(ends_[static_cast<std::size_t>(edge)], ends_[static_cast<std::size_t>(other)]);
+    std::swap(destinations_[static_cast<std::size_t>(edge)], destinations_[static_cast<std::size_t>(other)]);
   }
 
   int degree_;
-  std::vector<int> ends_;
+  std::vector<int> destinations_;
 };
 
 Neighborhood random_neighborhood(const Topology& topology, int ranks, int rank) {
@@ -53,7 +53,7 @@ Neighborhood random_neighborhood(const Topology& topology, int ranks, int rank) 
     if (graph.from(edge) == rank) neighborhood.destinations.push_back(graph.to(edge));
     if (graph.to(edge) != rank) continue;
     neighborhood.sources.push_back(graph.from(edge));
-    neighborhood.blocks.push_back(graph.place(edge));
+    neighborhood.blocks.push_back(graph.position(edge));
   }
   return neighborhood;
 }

@@ -34,14 +34,14 @@ struct Topology {
 
   constexpr bool exists() const { return dimensions > 0 || degree > 0; }
   constexpr bool has_extents() const { return extents.front() > 0; }
-  /// Processes of a grid with the extents given.
+  /// The number of processes in a grid with the extents given.
   constexpr std::int64_t size() const {
     std::int64_t product = 1;
     for (int i = 0; i < dimensions; ++i) product *= extents[static_cast<std::size_t>(i)];
     return product;
   }
-  /// Number of destinations of each of `ranks` processes. In a random graph the destinations of a process are
-  /// distinct and, with two or more processes, never the process itself.
+  /// Returns the number of destinations of each of `ranks` processes. In a random graph the destinations of a
+  /// process are distinct and, with two or more processes, never the process itself.
   constexpr int neighbors(int ranks) const {
     return kind == TopologyKind::random ? std::min(degree, std::max(1, ranks - 1)) : 2 * dimensions;
   }

@@ -12,10 +12,11 @@ namespace openimb {
 
 inline constexpr int max_dimensions = 5;  ///< 242 neighbors with edges and corners
 
-/// The neighbors in a torus with which a benchmark exchanges messages. 0 dimensions: the benchmark has none.
+/// The neighbors in a torus with which a benchmark exchanges messages. If it has 0 dimensions, the benchmark
+/// has no stencil.
 struct Stencil {
   int dimensions = 0;
-  bool corners = false;  ///< neighbors are also across edges and corners, not only across faces
+  bool corners = false;  ///< edges and corners also have neighbors, not only faces
 
   constexpr int neighbors() const {
     if (!corners) return 2 * dimensions;

@@ -11,9 +11,9 @@ namespace openimb {
 
 class AttachedBuffer {
  public:
-  /// Attaches room for `messages` messages of `elements` elements of `type` each. Local. Converts to false if
-  /// there is not enough memory, if MPI refuses the buffer, or if its size exceeds an int and the library has
-  /// no large counts.
+  /// Attaches a buffer for `messages` messages of `elements` elements of `type` each. Local. Converts to
+  /// false if there is not enough memory, if MPI refuses the buffer, or if its size exceeds an int and the
+  /// library has no large counts.
   AttachedBuffer(std::int64_t messages, std::int64_t elements, MPI_Datatype type, MPI_Comm comm);
   /// Waits until all messages have been sent.
   ~AttachedBuffer();

@@ -1,6 +1,6 @@
-// The MPI calls under test, each with int counts and, if the MPI has it, with MPI_Count: a pattern is written
-// once and compiles to either. Return codes are ignored, as the error handler in force (mpi/errors.h) ends
-// the job with a message. Source: MPI 4.0, section 2.5.8 (large counts).
+// The MPI calls under test, each with int counts and, if the MPI has them, with MPI_Count. A pattern is
+// written once and compiles to either. Return codes are ignored, because the error handler (mpi/errors.h)
+// ends the job with a message. Source: MPI 4.0, section 2.5.8 (large counts).
 #pragma once
 
 #include <mpi.h>
@@ -39,7 +39,8 @@ using Op = MPI_Op;
 using Win = MPI_Win;
 using File = MPI_File;
 
-// Each call has one definition: `Count` selects the int or the _c form. The other branch is not instantiated.
+// Each call has one definition, in which `Count` selects the int or the _c form. The other branch is not
+// instantiated.
 #ifdef OPENIMB_LARGE_COUNT
 #define OPENIMB_CALL(name, ...)               \
   if constexpr (std::is_same_v<Count, int>) { \
@@ -79,9 +80,9 @@ inline constexpr std::string_view no_partitions_reason = {};
 inline constexpr std::string_view no_partitions_reason = "this MPI has no partitioned communication";
 #endif
 
-// A collective. Without a further argument it is the blocking call, with a request the nonblocking call, with
-// a PersistentInit the call that creates a persistent request. An MPI may lack the last one: its name is
-// looked up only if it is used.
+// Makes a collective call. Without a further argument it is the blocking call, with a request the nonblocking
+// call, with a PersistentInit the call that creates a persistent request. An MPI may lack the last one: its
+// name is looked up only if it is used.
 #define OPENIMB_COLLECTIVE(name, nonblocking_name, ...)                       \
   if constexpr (sizeof...(request) == 0) {                                    \
     OPENIMB_CALL(name, __VA_ARGS__)                                           \
@@ -170,41 +171,43 @@ void allgather(const void* out, void* in, Count count, Type type, Comm comm, Req
   OPENIMB_COLLECTIVE(Allgather, Iallgather, out, count, type, in, count, type, comm)
 }
 template <class Count, class... Request>
-void allgatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at,
-                Type type, Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Allgatherv, Iallgatherv, out, count, type, in, counts, at, type, comm)
+void allgatherv(const void* out, Count count, void* in, const Count* counts,
+                const Displacement<Count>* displacements, Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Allgatherv, Iallgatherv, out, count, type, in, counts, displacements, type, comm)
 }
 template <class Count, class... Request>
 void scatter(const void* out, void* in, Count count, Type type, int root, Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Scatter, Iscatter, out, count, type, in, count, type, root, comm)
 }
 template <class Count, class... Request>
-void scatterv(const void* out, const Count* counts, const Displacement<Count>* at, void* in, Count count,
-              Type type, int root, Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Scatterv, Iscatterv, out, counts, at, type, in, count, type, root, comm)
+void scatterv(const void* out, const Count* counts, const Displacement<Count>* displacements, void* in,
+              Count count, Type type, int root, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Scatterv, Iscatterv, out, counts, displacements, type, in, count, type, root, comm)
 }
 template <class Count, class... Request>
 void gather(const void* out, void* in, Count count, Type type, int root, Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Gather, Igather, out, count, type, in, count, type, root, comm)
 }
 template <class Count, class... Request>
-void gatherv(const void* out, Count count, void* in, const Count* counts, const Displacement<Count>* at,
-             Type type, int root, Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Gatherv, Igatherv, out, count, type, in, counts, at, type, root, comm)
+void gatherv(const void* out, Count count, void* in, const Count* counts,
+             const Displacement<Count>* displacements, Type type, int root, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Gatherv, Igatherv, out, count, type, in, counts, displacements, type, root, comm)
 }
 template <class Count, class... Request>
 void alltoall(const void* out, void* in, Count count, Type type, Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Alltoall, Ialltoall, out, count, type, in, count, type, comm)
 }
 template <class Count, class... Request>
-void alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at, Type type,
-               Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Alltoallv, Ialltoallv, out, counts, at, type, in, counts, at, type, comm)
+void alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* displacements,
+               Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Alltoallv, Ialltoallv, out, counts, displacements, type, in, counts, displacements, type,
+                     comm)
 }
 template <class Count, class... Request>
-void alltoallw(const void* out, void* in, const Count* counts, const Displacement<Count>* at,
+void alltoallw(const void* out, void* in, const Count* counts, const Displacement<Count>* displacements,
                const Type* types, Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Alltoallw, Ialltoallw, out, counts, at, types, in, counts, at, types, comm)
+  OPENIMB_COLLECTIVE(Alltoallw, Ialltoallw, out, counts, displacements, types, in, counts, displacements,
+                     types, comm)
 }
 template <class Count, class... Request>
 void neighbor_allgather(const void* out, void* in, Count count, Type type, Comm comm, Request... request) {
@@ -212,25 +215,26 @@ void neighbor_allgather(const void* out, void* in, Count count, Type type, Comm 
 }
 template <class Count, class... Request>
 void neighbor_allgatherv(const void* out, Count count, void* in, const Count* counts,
-                         const Displacement<Count>* at, Type type, Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, out, count, type, in, counts, at, type, comm)
+                         const Displacement<Count>* displacements, Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, out, count, type, in, counts, displacements,
+                     type, comm)
 }
 template <class Count, class... Request>
 void neighbor_alltoall(const void* out, void* in, Count count, Type type, Comm comm, Request... request) {
   OPENIMB_COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, out, count, type, in, count, type, comm)
 }
 template <class Count, class... Request>
-void neighbor_alltoallv(const void* out, void* in, const Count* counts, const Displacement<Count>* at,
-                        Type type, Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, at, type, in, counts, at, type,
-                     comm)
+void neighbor_alltoallv(const void* out, void* in, const Count* counts,
+                        const Displacement<Count>* displacements, Type type, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, displacements, type, in, counts,
+                     displacements, type, comm)
 }
 /// Displacements are in bytes. Their type is MPI_Aint with both types of count.
 template <class Count, class... Request>
-void neighbor_alltoallw(const void* out, void* in, const Count* counts, const MPI_Aint* at, const Type* types,
-                        Comm comm, Request... request) {
-  OPENIMB_COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, out, counts, at, types, in, counts, at, types,
-                     comm)
+void neighbor_alltoallw(const void* out, void* in, const Count* counts, const MPI_Aint* displacements,
+                        const Type* types, Comm comm, Request... request) {
+  OPENIMB_COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, out, counts, displacements, types, in, counts,
+                     displacements, types, comm)
 }
 template <class Count, class... Request>
 void scan(const void* out, void* in, Count count, Type type, Op op, Comm comm, Request... request) {
@@ -272,7 +276,7 @@ void barrier(Comm comm, Request... request) {
     MPI_Ibarrier(comm, request...);
   }
 }
-// A one-sided transfer; with a request as a further argument, the form with a request.
+// Makes a one-sided call. A request after the call's own arguments selects the form with a request.
 #define OPENIMB_TRANSFER(name, name_with_request, ...)       \
   if constexpr (sizeof...(request) == 0) {                   \
     OPENIMB_CALL(name, __VA_ARGS__)                          \
@@ -280,23 +284,24 @@ void barrier(Comm comm, Request... request) {
     OPENIMB_CALL(name_with_request, __VA_ARGS__, request...) \
   }
 template <class Count, class... Request>
-void put(const void* out, Count count, Type type, int target, MPI_Aint at, Win win, Request... request) {
-  OPENIMB_TRANSFER(Put, Rput, out, count, type, target, at, count, type, win)
+void put(const void* out, Count count, Type type, int target, MPI_Aint displacement, Win win,
+         Request... request) {
+  OPENIMB_TRANSFER(Put, Rput, out, count, type, target, displacement, count, type, win)
 }
 template <class Count, class... Request>
-void get(void* in, Count count, Type type, int target, MPI_Aint at, Win win, Request... request) {
-  OPENIMB_TRANSFER(Get, Rget, in, count, type, target, at, count, type, win)
+void get(void* in, Count count, Type type, int target, MPI_Aint displacement, Win win, Request... request) {
+  OPENIMB_TRANSFER(Get, Rget, in, count, type, target, displacement, count, type, win)
 }
 template <class Count, class... Request>
-void accumulate(const void* out, Count count, Type type, int target, MPI_Aint at, Op op, Win win,
+void accumulate(const void* out, Count count, Type type, int target, MPI_Aint displacement, Op op, Win win,
                 Request... request) {
-  OPENIMB_TRANSFER(Accumulate, Raccumulate, out, count, type, target, at, count, type, op, win)
+  OPENIMB_TRANSFER(Accumulate, Raccumulate, out, count, type, target, displacement, count, type, op, win)
 }
 template <class Count, class... Request>
-void get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint at, Op op,
-                    Win win, Request... request) {
-  OPENIMB_TRANSFER(Get_accumulate, Rget_accumulate, out, count, type, in, count, type, target, at, count,
-                   type, op, win)
+void get_accumulate(const void* out, void* in, Count count, Type type, int target, MPI_Aint displacement,
+                    Op op, Win win, Request... request) {
+  OPENIMB_TRANSFER(Get_accumulate, Rget_accumulate, out, count, type, in, count, type, target, displacement,
+                   count, type, op, win)
 }
 
 /// Why a one-sided call with a request cannot be used; empty if it can.
@@ -307,64 +312,65 @@ constexpr std::string_view no_request_reason([[maybe_unused]] std::string_view c
   return {};
 }
 
-// Calls that write and read a file. Each also exists as a start and a finish, between which the caller
-// computes. `at` is in bytes, and only calls with an explicit offset use it. A split collective call has no
-// request, as a process can have only one of them under way. Source: MPI 3.1, 13.4.
-#define OPENIMB_FILE_CALLS(Name, suffix, ...)                                                                \
-  struct Name {                                                                                              \
-    template <class Count>                                                                                   \
-    static void write(File file, [[maybe_unused]] MPI_Offset at, const void* data, Count count, Type type) { \
-      OPENIMB_CALL(File_write##suffix, __VA_ARGS__, data, count, type, MPI_STATUS_IGNORE)                    \
-    }                                                                                                        \
-    template <class Count>                                                                                   \
-    static void read(File file, [[maybe_unused]] MPI_Offset at, void* data, Count count, Type type) {        \
-      OPENIMB_CALL(File_read##suffix, __VA_ARGS__, data, count, type, MPI_STATUS_IGNORE)                     \
+// The calls that write and read a file. Each also exists as a start and a finish, between which the caller
+// computes. The offset is in bytes, and only calls with an explicit offset use it. A split collective call
+// has no request, because a process can have only one active on a file. Source: MPI 3.1, 13.4.
+#define OPENIMB_FILE_CALLS(Name, suffix, ...)                                                             \
+  struct Name {                                                                                           \
+    template <class Count>                                                                                \
+    static void write(File file, [[maybe_unused]] MPI_Offset offset, const void* data, Count count,       \
+                      Type type) {                                                                        \
+      OPENIMB_CALL(File_write##suffix, __VA_ARGS__, data, count, type, MPI_STATUS_IGNORE)                 \
+    }                                                                                                     \
+    template <class Count>                                                                                \
+    static void read(File file, [[maybe_unused]] MPI_Offset offset, void* data, Count count, Type type) { \
+      OPENIMB_CALL(File_read##suffix, __VA_ARGS__, data, count, type, MPI_STATUS_IGNORE)                  \
     }
-#define OPENIMB_FILE_REQUESTS(suffix, ...)                                                              \
-  template <class Count>                                                                                \
-  static void start_write(File file, [[maybe_unused]] MPI_Offset at, const void* data, Count count,     \
-                          Type type, MPI_Request* request) {                                            \
-    OPENIMB_CALL(File_iwrite##suffix, __VA_ARGS__, data, count, type, request)                          \
-  }                                                                                                     \
-  template <class Count>                                                                                \
-  static void start_read(File file, [[maybe_unused]] MPI_Offset at, void* data, Count count, Type type, \
-                         MPI_Request* request) {                                                        \
-    OPENIMB_CALL(File_iread##suffix, __VA_ARGS__, data, count, type, request)                           \
-  }                                                                                                     \
-  static void finish_write(File, const void*, MPI_Request* request) {                                   \
-    MPI_Wait(request, MPI_STATUS_IGNORE);                                                               \
-  }                                                                                                     \
-  static void finish_read(File, void*, MPI_Request* request) { MPI_Wait(request, MPI_STATUS_IGNORE); }  \
-  }                                                                                                     \
+#define OPENIMB_FILE_REQUESTS(suffix, ...)                                                                  \
+  template <class Count>                                                                                    \
+  static void start_write(File file, [[maybe_unused]] MPI_Offset offset, const void* data, Count count,     \
+                          Type type, MPI_Request* request) {                                                \
+    OPENIMB_CALL(File_iwrite##suffix, __VA_ARGS__, data, count, type, request)                              \
+  }                                                                                                         \
+  template <class Count>                                                                                    \
+  static void start_read(File file, [[maybe_unused]] MPI_Offset offset, void* data, Count count, Type type, \
+                         MPI_Request* request) {                                                            \
+    OPENIMB_CALL(File_iread##suffix, __VA_ARGS__, data, count, type, request)                               \
+  }                                                                                                         \
+  static void finish_write(File, const void*, MPI_Request* request) {                                       \
+    MPI_Wait(request, MPI_STATUS_IGNORE);                                                                   \
+  }                                                                                                         \
+  static void finish_read(File, void*, MPI_Request* request) { MPI_Wait(request, MPI_STATUS_IGNORE); }      \
+  }                                                                                                         \
   ;
-#define OPENIMB_FILE_SPLIT(suffix, ...)                                                                 \
-  template <class Count>                                                                                \
-  static void start_write(File file, [[maybe_unused]] MPI_Offset at, const void* data, Count count,     \
-                          Type type, MPI_Request* request) {                                            \
-    *request = MPI_REQUEST_NULL;                                                                        \
-    OPENIMB_CALL(File_write##suffix##_begin, __VA_ARGS__, data, count, type)                            \
-  }                                                                                                     \
-  template <class Count>                                                                                \
-  static void start_read(File file, [[maybe_unused]] MPI_Offset at, void* data, Count count, Type type, \
-                         MPI_Request* request) {                                                        \
-    *request = MPI_REQUEST_NULL;                                                                        \
-    OPENIMB_CALL(File_read##suffix##_begin, __VA_ARGS__, data, count, type)                             \
-  }                                                                                                     \
-  static void finish_write(File file, const void* data, MPI_Request*) {                                 \
-    MPI_File_write##suffix##_end(file, data, MPI_STATUS_IGNORE);                                        \
-  }                                                                                                     \
-  static void finish_read(File file, void* data, MPI_Request*) {                                        \
-    MPI_File_read##suffix##_end(file, data, MPI_STATUS_IGNORE);                                         \
-  }                                                                                                     \
-  }                                                                                                     \
+#define OPENIMB_FILE_SPLIT(suffix, ...)                                                                     \
+  template <class Count>                                                                                    \
+  static void start_write(File file, [[maybe_unused]] MPI_Offset offset, const void* data, Count count,     \
+                          Type type, MPI_Request* request) {                                                \
+    *request = MPI_REQUEST_NULL;                                                                            \
+    OPENIMB_CALL(File_write##suffix##_begin, __VA_ARGS__, data, count, type)                                \
+  }                                                                                                         \
+  template <class Count>                                                                                    \
+  static void start_read(File file, [[maybe_unused]] MPI_Offset offset, void* data, Count count, Type type, \
+                         MPI_Request* request) {                                                            \
+    *request = MPI_REQUEST_NULL;                                                                            \
+    OPENIMB_CALL(File_read##suffix##_begin, __VA_ARGS__, data, count, type)                                 \
+  }                                                                                                         \
+  static void finish_write(File file, const void* data, MPI_Request*) {                                     \
+    MPI_File_write##suffix##_end(file, data, MPI_STATUS_IGNORE);                                            \
+  }                                                                                                         \
+  static void finish_read(File file, void* data, MPI_Request*) {                                            \
+    MPI_File_read##suffix##_end(file, data, MPI_STATUS_IGNORE);                                             \
+  }                                                                                                         \
+  }                                                                                                         \
   ;
 
 // clang-format off
 OPENIMB_FILE_CALLS(IndividualPointerCalls, , file) OPENIMB_FILE_REQUESTS(, file)
-OPENIMB_FILE_CALLS(OffsetCalls, _at, file, at) OPENIMB_FILE_REQUESTS(_at, file, at)
+OPENIMB_FILE_CALLS(OffsetCalls, _at, file, offset) OPENIMB_FILE_REQUESTS(_at, file, offset)
 OPENIMB_FILE_CALLS(SharedPointerCalls, _shared, file) OPENIMB_FILE_REQUESTS(_shared, file)
 OPENIMB_FILE_CALLS(CollectiveIndividualCalls, _all, file) OPENIMB_FILE_SPLIT(_all, file)
-OPENIMB_FILE_CALLS(CollectiveOffsetCalls, _at_all, file, at) OPENIMB_FILE_SPLIT(_at_all, file, at)
+OPENIMB_FILE_CALLS(CollectiveOffsetCalls, _at_all, file, offset) OPENIMB_FILE_SPLIT(_at_all, file, offset)
 OPENIMB_FILE_CALLS(OrderedCalls, _ordered, file) OPENIMB_FILE_SPLIT(_ordered, file)
 // clang-format on
 

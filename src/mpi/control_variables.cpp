@@ -20,14 +20,15 @@ namespace openimb {
 
 #ifdef OPENIMB_TOOLS
 
-/// Type of a variable's value. A value is held as the bytes that MPI_T reads and writes.
+/// The type of a variable's value. Values are stored as the bytes that MPI_T reads and writes.
 struct ValueType {
-  std::string (*parse)(std::string_view text) = nullptr;  ///< empty if the text is no such value
+  std::string (*parse)(std::string_view text) =
+      nullptr;  ///< returns an empty string if the text is not such a value
   std::string (*format)(const std::string& value) = nullptr;
   const char* name = "";  ///< for messages; empty if values of this type cannot be set
 };
 
-/// The handle by which a variable is read and written. Valid if `code` is MPI_SUCCESS.
+/// The handle for reading and writing a variable. It is valid if `code` is MPI_SUCCESS.
 struct Handle {
   explicit Handle(int index) : code(MPI_T_cvar_handle_alloc(index, nullptr, &value, &count)) {}
   ~Handle() {
@@ -104,7 +105,7 @@ ValueType value_type(MPI_Datatype type) {
 struct Description {
   std::string name, text;
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_T_enum items = MPI_T_ENUM_NULL;
+  MPI_T_enum enumeration = MPI_T_ENUM_NULL;
   int bind = 0, scope = 0;
 };
 
@@ -112,7 +113,7 @@ std::optional<Description> describe_variable(int index) {
   Description found;
   int name_length = 0, text_length = 0, verbosity = 0;
   const auto ask = [&](char* name, char* text) {
-    return MPI_T_cvar_get_info(index, name, &name_length, &verbosity, &found.type, &found.items, text,
+    return MPI_T_cvar_get_info(index, name, &name_length, &verbosity, &found.type, &found.enumeration, text,
                                &text_length, &found.bind, &found.scope);
   };
   if (ask(nullptr, nullptr) != MPI_SUCCESS) return std::nullopt;  // gets the lengths only
@@ -127,27 +128,28 @@ std::optional<Description> describe_variable(int index) {
 /// Names of values (enumeration items) and the numbers that they stand for.
 using Items = std::vector<std::pair<std::string, int>>;
 
-Items reported_items(MPI_T_enum items) {
-  Items words;
+Items reported_items(MPI_T_enum enumeration) {
+  Items items;
   int count = 0, length = 0;
-  if (items == MPI_T_ENUM_NULL || MPI_T_enum_get_info(items, &count, nullptr, &length) != MPI_SUCCESS) {
-    return words;
+  if (enumeration == MPI_T_ENUM_NULL ||
+      MPI_T_enum_get_info(enumeration, &count, nullptr, &length) != MPI_SUCCESS) {
+    return items;
   }
   for (int i = 0; i < count; ++i) {
     std::array<char, 256> name{};
     int value = 0;
     length = static_cast<int>(name.size());
-    if (MPI_T_enum_get_item(items, i, &value, name.data(), &length) == MPI_SUCCESS) {
-      words.emplace_back(name.data(), value);
+    if (MPI_T_enum_get_item(enumeration, i, &value, name.data(), &length) == MPI_SUCCESS) {
+      items.emplace_back(name.data(), value);
     }
   }
-  return words;
+  return items;
 }
 
-// MPICH numbers the words of a variable from 0, in the order of the variable's description. There each word
-// has a line such as "ring - Force ring algorithm". MPI_T does not report them.
+// MPICH numbers the named values of a variable from 0, in the order in which the variable's description lists
+// them. Each name has a line there, such as "ring - Force ring algorithm". MPI_T does not report the names.
 Items described_items(std::string_view text) {
-  Items words;
+  Items items;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -157,16 +159,16 @@ Items described_items(std::string_view text) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
     });
     if (is_word && after != std::string_view::npos && line.substr(after).starts_with("- ")) {
-      words.emplace_back(word, static_cast<int>(words.size()));
+      items.emplace_back(word, static_cast<int>(items.size()));
     }
   }
-  return words.size() > 1 ? words : Items();
+  return items.size() > 1 ? items : Items();
 }
 
-std::string listed_words(const Items& words) {
+std::string list_items(const Items& items) {
   std::string text;
-  for (const auto& [word, number] : words) {
-    text += (text.empty() ? "" : ", ") + word + " (" + std::to_string(number) + ")";
+  for (const auto& [item, number] : items) {
+    text += (text.empty() ? "" : ", ") + item + " (" + std::to_string(number) + ")";
   }
   return text;
 }
@@ -177,7 +179,7 @@ std::optional<int> index_of(const std::string& name) {
   return index;
 }
 
-// Space for any value: Open MPI copies a whole text, whatever length it reports.
+// Bytes for any value. Open MPI copies a text completely, even if it reports a smaller length.
 constexpr std::size_t max_text = 1 << 16;
 
 // Returns a value, or nothing if the library cannot read it.
@@ -213,10 +215,10 @@ struct ControlVariables::Variable {
   std::string name;
   MPI_Datatype data_type = MPI_DATATYPE_NULL;
   ValueType type;
-  Items words;
+  Items items;
   std::optional<Handle> handle;
-  bool only_words = false;  ///< the library takes any number and ignores unknown ones
-  std::string at_start, in_force;
+  bool only_items = false;  ///< the library accepts any number, but ignores numbers without a name
+  std::string initial, current;
   std::vector<std::optional<std::string>> by_variant;
 
   Variable(const std::string& wanted, std::size_t variants);
@@ -234,12 +236,11 @@ ControlVariables::Variable::Variable(const std::string& wanted, std::size_t vari
     throw std::runtime_error(name + ": " + std::string(why));
   }
   if (description->scope == MPI_T_SCOPE_CONSTANT || description->scope == MPI_T_SCOPE_READONLY) {
-    throw std::runtime_error(name +
-                             ": this MPI does not let it change after MPI_Init; set it in the environment");
+    throw std::runtime_error(name + ": this MPI cannot change it after MPI_Init; set it in the environment");
   }
   if (description->bind != MPI_T_BIND_NO_OBJECT) {
-    throw std::runtime_error(
-        name + ": it belongs to an MPI object; variables of the whole process can be alternated");
+    throw std::runtime_error(name +
+                             ": it is bound to an MPI object; -alternate takes only variables that are not");
   }
   data_type = description->type;
   type = value_type(data_type);
@@ -247,42 +248,41 @@ ControlVariables::Variable::Variable(const std::string& wanted, std::size_t vari
   if (handle->code != MPI_SUCCESS) throw std::runtime_error(name + ": " + error_text(handle->code));
   if (type.parse == nullptr || (handle->count != 1 && data_type != MPI_CHAR)) {
     throw std::runtime_error(
-        name + ": it is an array or of an unknown type; numbers, switches and texts can be alternated");
+        name + ": it is an array or has an unknown type; -alternate takes numbers, switches and texts");
   }
-  words = reported_items(description->items);
-  if (words.empty() && data_type == MPI_INT) {
-    words = described_items(description->text);
-    only_words = !words.empty();
+  items = reported_items(description->enumeration);
+  if (items.empty() && data_type == MPI_INT) {
+    items = described_items(description->text);
+    only_items = !items.empty();
   }
   const std::optional<std::string> value = read_value(handle->value, data_type);
   if (!value) throw std::runtime_error(name + ": this MPI cannot read it");
-  at_start = in_force = *value;
+  initial = current = *value;
 }
 
-// A word stands for its number.
 std::string ControlVariables::Variable::parse(const std::string& text) const {
-  for (const auto& [word, number] : words) {
-    if (word == text) return type.parse(std::to_string(number));
+  for (const auto& [item, number] : items) {
+    if (item == text) return type.parse(std::to_string(number));
   }
   const std::string value = type.parse(text);
-  const auto is_value = [&](const auto& word) { return type.parse(std::to_string(word.second)) == value; };
+  const auto is_value = [&](const auto& item) { return type.parse(std::to_string(item.second)) == value; };
   if (data_type == MPI_CHAR && value.size() > static_cast<std::size_t>(handle->count)) {
     throw std::runtime_error(name + ": the text is too long; this MPI takes " +
                              std::to_string(handle->count - 1) + " characters");
   }
-  if (!value.empty() && (!only_words || std::ranges::any_of(words, is_value))) return value;
+  if (!value.empty() && (!only_items || std::ranges::any_of(items, is_value))) return value;
   throw std::runtime_error(name + "=" + text + ": the value is not " +
-                           (words.empty() ? std::string("a ") + type.name : "one of " + listed_words(words)));
+                           (items.empty() ? std::string("a ") + type.name : "one of " + list_items(items)));
 }
 
 void ControlVariables::Variable::write(const std::string& value) {
-  if (value == in_force) return;
+  if (value == current) return;
   std::string buffer = value;
   if (data_type == MPI_CHAR) buffer.resize(std::max(buffer.size(), static_cast<std::size_t>(handle->count)));
   if (const int code = MPI_T_cvar_write(handle->value, buffer.data()); code != MPI_SUCCESS) {
     throw std::runtime_error(name + "=" + format(value) + ": this MPI refuses it: " + error_text(code));
   }
-  in_force = value;
+  current = value;
 }
 
 ControlVariables::ControlVariables(std::span<const Variant> variants) {
@@ -308,7 +308,7 @@ void ControlVariables::restore() {
   try {
     use(std::nullopt);
   } catch (const std::runtime_error&) {
-    // Nothing more is measured.
+    // No measurement follows, so wrong values do no harm.
   }
 }
 
@@ -326,11 +326,11 @@ void ControlVariables::find(std::span<const Variant> variants) {
         if (known == variables_.end()) {
           variables_.push_back(std::make_unique<Variable>(name, variants.size()));
           known = variables_.end() - 1;
-          at_start_.emplace_back(name, (*known)->format((*known)->at_start));
+          initial_values_.emplace_back(name, (*known)->format((*known)->initial));
         }
         (*known)->by_variant[i] = (*known)->parse(value);
       } catch (const std::out_of_range&) {
-        unknown_ = name;
+        unknown_variable_ = name;
         error_ = variants[i].label + ": this MPI has no variable " + name;
         return;
       } catch (const std::runtime_error& error) {
@@ -346,9 +346,9 @@ void ControlVariables::try_variant(const Variant& variant, int index) {
     use(index);
     for (const auto& variable : variables_) {
       const std::optional<std::string> value = read_value(variable->handle->value, variable->data_type);
-      if (value == variable->in_force) continue;
-      throw std::runtime_error(variable->name + "=" + variable->format(variable->in_force) + ": this MPI " +
-                               (value ? "makes it " + variable->format(*value) : "cannot read it again"));
+      if (value == variable->current) continue;
+      throw std::runtime_error(variable->name + "=" + variable->format(variable->current) + ": this MPI " +
+                               (value ? "changes it to " + variable->format(*value) : "cannot read it back"));
     }
     check_effect(variant);
     use(std::nullopt);
@@ -358,7 +358,7 @@ void ControlVariables::try_variant(const Variant& variant, int index) {
   }
 }
 
-// Both libraries accept, without a message, some values that have no effect.
+// MPICH and Open MPI silently accept some values that have no effect.
 void ControlVariables::check_effect(const Variant& variant) {
   for (const auto& [name, value] : variant.variables) {
     const VariableSwitch required = required_switch(name), device = device_switch(name);
@@ -374,7 +374,7 @@ void ControlVariables::use(std::optional<int> variant) {
   for (const auto& variable : variables_) {
     const auto& wanted =
         variant ? variable->by_variant[static_cast<std::size_t>(*variant)] : std::optional<std::string>();
-    variable->write(wanted ? *wanted : variable->at_start);
+    variable->write(wanted ? *wanted : variable->initial);
   }
 }
 

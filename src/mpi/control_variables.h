@@ -13,8 +13,8 @@
 
 namespace openimb {
 
-/// Sets, on this rank, the variables of a launch's variants. Every rank writes the same values, which
-/// variables of any scope allow.
+/// Sets the variables of a launch's variants on this rank. Every rank writes the same values, so the scope of
+/// a variable does not matter.
 class ControlVariables {
  public:
   /// Tries each variant: writes its values, reads them back, and restores the initial values. Stops at the
@@ -28,7 +28,7 @@ class ControlVariables {
   /// Why the variants cannot be used; empty if they can.
   const std::string& error() const { return error_; }
   /// Name of the variable that does not exist, if that is the error.
-  const std::string& unknown() const { return unknown_; }
+  const std::string& unknown_variable() const { return unknown_variable_; }
   /// Names of all variables of this MPI.
   static std::vector<std::string> names();
 
@@ -39,7 +39,7 @@ class ControlVariables {
   /// library refuses a value that it accepted before.
   void use(std::optional<int> variant);
   /// Name and initial value of each variable.
-  const std::vector<std::pair<std::string, std::string>>& at_start() const { return at_start_; }
+  const std::vector<std::pair<std::string, std::string>>& initial_values() const { return initial_values_; }
 
  private:
   struct Variable;
@@ -50,9 +50,9 @@ class ControlVariables {
 
   std::vector<std::unique_ptr<Variable>> variables_;  ///< in the order in which they are first named
   std::string error_;
-  std::string unknown_;
+  std::string unknown_variable_;
   std::vector<std::string> warnings_;
-  std::vector<std::pair<std::string, std::string>> at_start_;
+  std::vector<std::pair<std::string, std::string>> initial_values_;
   bool started_ = false;  ///< MPI_T was initialized
 };
 

@@ -14,8 +14,8 @@ namespace openimb {
 
 namespace {
 
-// Returns a 16-bit type of mpi.h if the library has it, which may be older than mpi.h in a portable build;
-// else MPI_DATATYPE_NULL.
+// Returns MPI_DATATYPE_NULL if the library lacks a 16-bit type that mpi.h has. In a portable build the
+// library may be older than mpi.h.
 [[maybe_unused]] MPI_Datatype null_if_unsupported(MPI_Datatype type) {
 #ifdef OPENIMB_PORTABLE
   const ReturnErrorsScope scope;
@@ -55,7 +55,7 @@ MPI_Datatype base_type(DataType type) {
 namespace {
 
 // Uses the _c call only if an int does not suffice.
-void make_vector(std::int64_t elements, MPI_Datatype base, MPI_Datatype* result) {
+void make_contiguous(std::int64_t elements, MPI_Datatype base, MPI_Datatype* result) {
 #ifdef OPENIMB_LARGE_COUNT
   if (elements > std::numeric_limits<int>::max()) {
     MPI_Type_contiguous_c(elements, base, result);
@@ -65,7 +65,7 @@ void make_vector(std::int64_t elements, MPI_Datatype base, MPI_Datatype* result)
   MPI_Type_contiguous(static_cast<int>(elements), base, result);
 }
 
-// Owns a type from which others are made.
+// Owns an intermediate type.
 class OwnedType {
  public:
   OwnedType() = default;
@@ -120,7 +120,7 @@ void make_periods(const Element& element, std::int64_t periods, MPI_Datatype bas
     make_struct(bare.target());
   }
   MPI_Type_create_resized(bare.handle(), 0, period.extent * element.size(), one_period.target());
-  make_vector(periods, one_period.handle(), result);
+  make_contiguous(periods, one_period.handle(), result);
 }
 
 // Creates the type of a message of `elements` base elements. The last period may be incomplete; the extent
@@ -183,7 +183,7 @@ ElementType::ElementType(const Element& element, std::int64_t vector_elements)
   }
   if (element.is_vector() && vector_elements > 0) {
     MPI_Datatype type;
-    make_vector(vector_elements, type_, &type);
+    make_contiguous(vector_elements, type_, &type);
     replace_type(type);
     covers_ = vector_elements;
   }
@@ -210,7 +210,7 @@ T wrapping_sum(T a, T b) {
 // All derived types here are equally spaced base elements, so their number and distance follow from size and
 // extent.
 template <class T>
-void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
+void add_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
   MPI_Count size = 0;  // not int: a vector may be a whole message of more than 2 GiB
   MPI_Aint lower = 0, extent = 0;
   MPI_Type_size_x(*type, &size);
@@ -224,23 +224,23 @@ void sum_spaced(void* in, void* inout, int* length, MPI_Datatype* type) {
   }
 }
 
-MPI_User_function* sum_of(DataType type) {
+MPI_User_function* sum_function(DataType type) {
   switch (type) {
     case DataType::integer:
-      return sum_spaced<int>;
+      return add_spaced<int>;
     case DataType::single_precision:
-      return sum_spaced<float>;
+      return add_spaced<float>;
     case DataType::double_precision:
-      return sum_spaced<double>;
+      return add_spaced<double>;
     default:
-      return sum_spaced<signed char>;
+      return add_spaced<signed char>;
   }
 }
 
 }  // namespace
 
 SumOperation::SumOperation(const Element& element) {
-  if (element.contiguity != Contiguity::base) MPI_Op_create(sum_of(element.type), 1, &op_);
+  if (element.contiguity != Contiguity::base) MPI_Op_create(sum_function(element.type), 1, &op_);
 }
 
 SumOperation::~SumOperation() {

@@ -1,4 +1,4 @@
-// MPI types and reduction operations of elements, owned.
+// Owns the MPI types and reduction operations of elements.
 #pragma once
 
 #include <mpi.h>
@@ -12,11 +12,11 @@ namespace openimb {
 /// MPI's handle of a base type; MPI_DATATYPE_NULL if this MPI lacks it (16-bit floats).
 MPI_Datatype base_type(DataType type);
 
-/// MPI_Pack_size of `count` elements of `type`, which have `bytes` bytes together. 2^31 - 1 if that is too
-/// much for a library without large counts.
+/// Returns MPI_Pack_size for `count` elements of `type`, which have `bytes` bytes together. Returns 2^31 - 1
+/// if that is too much for a library without large counts.
 std::int64_t packed_size(std::int64_t count, MPI_Datatype type, std::int64_t bytes, MPI_Comm comm);
 
-/// The type of one MPI element: the base type, the base type with twice its extent, a vector of either, or a
+/// The MPI type of one element: the base type, the base type with twice its extent, a vector of either, or a
 /// message with gaps.
 class ElementType {
  public:

@@ -1,4 +1,4 @@
-// Extracts the reason from MPI's text about an error. Pure: needs no MPI.
+// Extracts the reason from MPI's text about an error, without calling MPI.
 #pragma once
 
 #include <cstddef>

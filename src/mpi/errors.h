@@ -8,7 +8,7 @@
 
 namespace openimb {
 
-/// Ends the job from this rank alone, after a line with `message`; does not return.
+/// Prints a line with `message` and ends the job from this rank alone. Does not return.
 using AbortJob = void (*)(const char* message);
 void set_abort_job(AbortJob abort_job);
 
@@ -21,7 +21,7 @@ void make_errors_fatal_on_comm(MPI_Comm comm);
 void make_errors_fatal_on_window(MPI_Win win);
 
 #ifdef OPENIMB_SESSIONS
-/// The same handler for sessions.
+/// The handler for errors of calls on sessions.
 struct SessionErrors {
   MPI_Errhandler view() const;
 };
@@ -31,8 +31,8 @@ struct SessionErrors {
 /// Intel MPI 2021 swap its value in the standard ABI with the value of MPI_ERRORS_ABORT.
 void return_errors_on_window(MPI_Win win);
 
-/// While it lives, calls on `comm` and calls without a communicator return their errors as codes. Its end
-/// makes errors fatal again, so scopes must not be nested.
+/// During its lifetime, calls on `comm` and calls without a communicator return their errors as codes. The
+/// destructor makes errors fatal again, so scopes must not be nested.
 class ReturnErrorsScope {
  public:
   explicit ReturnErrorsScope(MPI_Comm comm = MPI_COMM_NULL);

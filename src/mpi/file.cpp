@@ -38,7 +38,7 @@ MPI_Errhandler error_keeper() {
   return handler;
 }
 
-// Creates a type with one block at the place of this process's share; its extent is the whole portion.
+// Creates a type with one block, which is this process's share. Its extent is the whole portion.
 MPI_Datatype make_tile_type(const Tile& tile) {
   constexpr std::int64_t chunk = 1 << 30;
   const int whole = static_cast<int>(tile.share / chunk), rest = static_cast<int>(tile.share % chunk);
@@ -80,7 +80,7 @@ bool FileErrors::all_opened(bool here) {
   for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); done == 0;
        MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
     if (std::chrono::steady_clock::now() - start > limit) {
-      throw std::runtime_error("MPI_File_open failed on this rank and not on all: " + take());
+      throw std::runtime_error("MPI_File_open failed on this rank, but not on all ranks: " + take());
     }
     std::this_thread::sleep_for(nap);
   }

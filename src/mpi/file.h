@@ -1,5 +1,5 @@
-// Files, owned, and errors of calls on them: by default MPI continues without a message after an error of a
-// file. Source: MPI 3.1, chapter 13 and section 8.3.3.
+// Owns files and keeps the errors of calls on them, because MPI by default continues silently after an error
+// on a file. Source: MPI 3.1, chapter 13 and section 8.3.3.
 #pragma once
 
 #include <mpi.h>
@@ -67,7 +67,7 @@ class File {
   /// Sets a view for individual file pointers in which a process sees only its own tiles. Collective. A
   /// process without a share sees the whole file and moves nothing.
   void set_view(const Tile& tile, MPI_Info info);
-  /// The hints in force: those that MPI accepted, and MPI's own.
+  /// The hints that MPI uses: hints that it accepted, and its own.
   std::vector<std::pair<std::string, std::string>> hints() const;
 
  private:

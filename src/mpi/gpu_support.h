@@ -1,5 +1,5 @@
-// What the MPI library reports about memory of GPUs. Its extensions are looked up at run time, as most
-// libraries lack them.
+// Asks the MPI library whether it supports GPU memory. The extensions for this are looked up at run time,
+// because most libraries lack them.
 #pragma once
 
 #include "model/mpi_products.h"

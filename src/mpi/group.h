@@ -1,4 +1,4 @@
-// A group of ranks, owned.
+// Owns a group of ranks.
 #pragma once
 
 #include <mpi.h>

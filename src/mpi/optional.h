@@ -23,9 +23,9 @@ inline constexpr std::string_view binary_interface = {};
 /// Whether the library has calls with MPI_Count.
 bool has_large_counts();
 
-/// Why a call cannot be used: "this MPI library has no MPI_Ibcast", or "this MPI, Open MPI 5.0, hangs in ..."
-/// (docs/known-mpi-issues.md). Empty if it can be used. Asks the library, which may be newer than mpi.h.
-/// `call`: name without "MPI_"; may be empty.
+/// Returns why a call cannot be used: "this MPI library has no MPI_Ibcast", or "this MPI, Open MPI 5.0, hangs
+/// in ..." (docs/known-mpi-issues.md). Empty if it can be used. The answer comes from the library, which may
+/// be newer than mpi.h. `call`: name without "MPI_"; may be empty.
 std::string_view unusable_reason(std::string_view call);
 
 }  // namespace openimb::call

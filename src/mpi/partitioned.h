@@ -1,4 +1,4 @@
-// Requests of partitioned communication, owned. Source: MPI 4.0, chapter 4.
+// Owns requests of partitioned communication. Source: MPI 4.0, chapter 4.
 #pragma once
 
 #include <mpi.h>
@@ -7,7 +7,8 @@
 
 namespace openimb {
 
-/// The largest number of parts, at most `most`, that divides a message into equal parts; at least 1.
+/// Returns the largest number of equal parts, at most `most`, into which a message can be divided; at least
+/// 1.
 template <class Count>
 int parts_of(Count elements, int most) {
   for (int parts = most; parts > 1; --parts) {
@@ -16,7 +17,7 @@ int parts_of(Count elements, int most) {
   return 1;
 }
 
-/// `per_slot` requests for each slot. Each is for a message in `parts` parts.
+/// Has `per_slot` requests for each slot. Each is for a message in `parts` parts.
 template <int per_slot>
 class PartitionedRequests {
  public:

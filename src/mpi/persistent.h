@@ -1,4 +1,4 @@
-// Persistent requests, owned.
+// Owns persistent requests.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 namespace openimb {
 
-/// `per_slot` requests for each slot of the buffers. The destructor frees them; none may be active then.
+/// Has `per_slot` requests for each slot of the buffers. The destructor frees them; none may be active then.
 template <int per_slot>
 class PersistentRequests {
  public:

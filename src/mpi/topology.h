@@ -1,4 +1,4 @@
-// A communicator with a topology, owned.
+// Owns a communicator with a topology.
 #pragma once
 
 #include <mpi.h>

@@ -7,8 +7,8 @@ namespace openimb {
 
 namespace {
 
-// Like open_window() for dynamic windows, but returns an error of MPI_Win_attach. That goes to the window's
-// own error handler, which ends the job by default.
+// Like open_window() for dynamic windows, but also returns errors of MPI_Win_attach. These go to the window's
+// own error handler, which by default ends the job.
 int create_and_attach(void* memory, MPI_Aint bytes, MPI_Info info, MPI_Comm comm, MPI_Win& win) {
   const int code = MPI_Win_create_dynamic(info, comm, &win);
   if (code != MPI_SUCCESS) return code;

@@ -1,4 +1,4 @@
-// Windows of every kind, owned, and epochs that stay open around a benchmark's runs. Source: MPI 3.1, chapter
+// Owns windows of every kind, and epochs that stay open around a benchmark's runs. Source: MPI 3.1, chapter
 // 11.
 #pragma once
 
@@ -85,7 +85,7 @@ class Window {
 
   MPI_Win handle() const { return win_; }
   std::byte* memory() const { return static_cast<std::byte*>(memory_); }
-  /// By rank, the displacement at which its memory begins: 0, or an address in a dynamic window.
+  /// For each rank, the displacement at which its memory begins: 0, or an address in a dynamic window.
   const std::vector<MPI_Aint>& bases() const { return bases_; }
 
  private:

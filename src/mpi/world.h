@@ -15,7 +15,7 @@ namespace openimb {
 /// Seconds since 1970-01-01 UTC, by this host's clock.
 double time_of_day();
 
-/// A call of MPI_Init_thread.
+/// When MPI_Init_thread was called, and how long it took.
 struct InitCall {
   double began = 0;  ///< time_of_day()
   double seconds = 0;
@@ -55,11 +55,11 @@ class Communicator {
   }
   /// Duplicates a communicator. A duplicate of MPI_COMM_NULL is null.
   static Communicator duplicate(MPI_Comm source);
-  /// Splits the communicator: ranks with the same `color` (>= 0) form one, ordered by `key`. A rank with a
-  /// negative color gets a null one.
+  /// Splits the communicator. Ranks with the same `color` (>= 0) form a new one, ordered by `key`. A rank
+  /// with a negative color gets a null communicator.
   Communicator split(int color, int key) const;
 
-  /// The ranks of a communicator on this rank's host, in the same order. Collective.
+  /// Returns a communicator of the ranks on this rank's host, in the same order. Collective.
   static Communicator split_by_host(MPI_Comm all);
   Communicator split_by_host() const { return split_by_host(handle_); }
 
@@ -72,8 +72,8 @@ class Communicator {
   MPI_Comm handle_ = MPI_COMM_NULL;
 };
 
-/// Dissemination barrier that uses MPI_Sendrecv only, independent of the library's MPI_Barrier
-/// (-imb_barrier). Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
+/// A dissemination barrier that uses only MPI_Sendrecv and not the library's MPI_Barrier (-imb_barrier).
+/// Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
 void dissemination_barrier(MPI_Comm comm);
 
 /// Version of the MPI standard: "5.0".

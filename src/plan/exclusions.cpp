@@ -34,8 +34,8 @@ std::string layout_error(const Spec& spec, const DataLayout& layout) {
   if (!layout.has_gaps()) return {};
   const std::string asked = "-layout " + name_of(layout);
   if (spec.reduction) return asked + ": MPI defines no reduction of derived types";
-  if (spec.partitioned) return asked + ": the parts of its messages are whole elements";
-  if (!spec.takes_layout()) return asked + ": it has no messages whose elements could lie apart";
+  if (spec.partitioned) return asked + ": the parts of its messages cannot have gaps";
+  if (!spec.takes_layout()) return asked + ": its messages cannot have gaps";
   return {};
 }
 
@@ -50,16 +50,16 @@ std::string memory_error(const Spec& spec, const MemoryChoice& memory, WindowKin
   if (memory.is_host()) return {};
   const std::string asked = "-memory " + memory.names();
   if (spec.one_sided.loads_and_stores) {
-    return asked + ": loads and stores of the CPU need memory of the host";
+    return asked + ": loads and stores of the CPU need host memory";
   }
   if (memory.limited_mpi && memory.uses_device() && spec.uses_windows()) {
     return asked +
-           ": this MPI documents no one-sided communication with memory of GPUs; -gpu_check trust runs it";
+           ": this MPI documents no one-sided communication with GPU memory; -gpu_check trust runs it";
   }
   if (memory.limited_mpi && memory.uses_device() && reduces_on_host(spec)) {
     return asked +
-           ": this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan and "
-           "Exscan only; -gpu_check trust runs it";
+           ": this MPI reduces GPU memory only in Allreduce, Reduce, Reduce_scatter_block, Scan and "
+           "Exscan; -gpu_check trust runs it";
   }
   if (spec.one_sided.exposed == ExposedBuffer::nothing) return {};
   if (memory.window_memory(spec) == MemoryKind::host) return {};

@@ -14,7 +14,7 @@ std::string file_name(const std::string& base, const Spec& spec, const Grouping&
   return name;
 }
 
-std::int64_t first_place_in_all_files(const Spec& spec, int rank) {
+std::int64_t first_content_position(const Spec& spec, int rank) {
   constexpr int max_file_bits = 40;
   return spec.file.own ? std::int64_t{rank} << max_file_bits : 0;
 }

@@ -11,16 +11,16 @@
 
 namespace openimb {
 
-/// Name of a process's file. `base`: path of the file without suffix. `_g<group>` follows if there are
+/// Returns the name of a process's file. `base`: the path without suffixes. `_g<group>` follows if there are
 /// several groups, and `_<rank in the group>` if each process has its own file.
 std::string file_name(const std::string& base, const Spec& spec, const Grouping& grouping, int group,
                       int rank);
 
-/// Where the contents of a process's file begin in one sequence of contents for all files. It differs between
-/// files, so that no two files have the same contents.
-std::int64_t first_place_in_all_files(const Spec& spec, int rank);
+/// All files take their contents from one sequence. Returns the place in it at which a process's file begins.
+/// It differs between files, so that no two files have the same contents.
+std::int64_t first_content_position(const Spec& spec, int rank);
 
-/// The part of an I/O portion of `bytes` bytes that `rank` moves. The portion is divided as evenly as
+/// Returns the part of an I/O portion of `bytes` bytes that `rank` moves. The portion is divided as evenly as
 /// possible: the first bytes % processes ranks have one byte more. If each process has its own file, the
 /// portion of that file is the process's share.
 Tile tile_of(const Spec& spec, std::int64_t bytes, int processes, int rank);

@@ -33,7 +33,7 @@ std::int64_t elements_held(const Spec& spec, Messages messages, std::int64_t ele
   return 0;
 }
 
-// Bytes of memory that `elements` elements span, as whole messages of `per_message` elements.
+// Returns the bytes of memory that `elements` elements span, as whole messages of `per_message` elements.
 std::int64_t spanned_bytes(std::int64_t elements, std::int64_t per_message, const Element& element) {
   if (!element.layout.has_gaps()) return times(elements, element.extent());
   if (per_message == 0) return 0;
@@ -68,8 +68,9 @@ std::int64_t share(Messages messages, std::int64_t elements, int processes, int 
 
 namespace {
 
-// The largest value that an int argument must hold. It is the count of one message, in vector collectives the
-// last displacement, in a scattered reduction the sum of the counts, and for a file the share of one process.
+// Returns the largest value that an int argument must hold. Usually this is the count of one message. In
+// vector collectives it is the last displacement, in a scattered reduction the sum of the counts, and for a
+// file the share of one process.
 std::int64_t largest_int_argument(const Spec& spec, std::int64_t elements, std::int64_t input, int processes,
                                   std::int64_t extent) {
   if (spec.uses_files()) return share(Messages::even_share, elements, processes, 0);

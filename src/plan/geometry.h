@@ -36,15 +36,16 @@ struct Geometry {
 
 /// Plans the buffers for messages of `bytes` bytes, a multiple of the element size. `sections`: number of
 /// successive repetitions that must use disjoint memory. `received_at_once`: number of messages that
-/// Messages::in_flight stands for. `cache`: for -off_cache; both of its values must be known. Then the slots
-/// of the wider buffer cover at least 2 * max(cache size, memory of one repetition), the other buffer has as
-/// many slots, and at least two full cache lines lie between the end of one message and the next.
+/// Messages::in_flight stands for. `cache`: set with -off_cache; both of its values must be known. With a
+/// cache, the slots of the wider buffer cover at least 2 * max(cache size, memory of one repetition), the
+/// other buffer has as many slots, and at least two full cache lines lie between the end of one message and
+/// the next.
 Geometry plan_geometry(const Spec& spec, std::int64_t bytes, int processes, const Element& element,
                        const std::optional<OffCache>& cache, std::int64_t sections = 1,
                        std::int64_t received_at_once = 1);
 
-/// Sizes in bytes of buffers that serve several points: for each buffer, the most that any point needs. With
-/// -off_cache, the longest message does not always need the most.
+/// Sizes in bytes of buffers that serve several points: for each buffer, the largest size that any point
+/// needs. With -off_cache, the longest message does not always need the largest buffer.
 struct Capacity {
   std::int64_t send = 0;
   std::int64_t receive = 0;
@@ -54,7 +55,7 @@ struct Capacity {
   bool operator==(const Capacity&) const = default;
 };
 
-/// Number of elements that `rank` has of a message divided over the group. even_share gives the first
+/// Returns how many elements of a message divided over the group `rank` has. even_share gives the first
 /// `elements % processes` ranks one more (guide, Reduce_scatter). block_share rounds up for every rank.
 std::int64_t share(Messages messages, std::int64_t elements, int processes, int rank);
 

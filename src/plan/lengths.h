@@ -9,13 +9,14 @@
 
 namespace openimb {
 
-/// Lengths in bytes, each a multiple of the element size. A requested length is rounded up, and dropped if
-/// rounding makes it equal to the one before it. In threaded benchmarks, users request the length of each
-/// thread's message, and the returned length counts all threads together. Lengths saturate
+/// Returns lengths in bytes, each a multiple of the element size. A requested length is rounded up, and left
+/// out if rounding makes it equal to the one before it. In threaded benchmarks, users request the length of
+/// each thread's message, and the returned length counts all threads together. Lengths saturate
 /// (model/saturating.h). A synchronization has the single length 0.
 std::vector<std::int64_t> message_lengths(const Spec& spec, const Options& options);
 
-/// The smallest and largest requested length in bytes, before rounding to elements. The banner shows them.
+/// The smallest and the largest requested length in bytes, before rounding to elements. The banner shows
+/// them.
 struct LengthRange {
   std::int64_t smallest = 0;
   std::int64_t largest = 0;

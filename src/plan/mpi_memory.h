@@ -17,15 +17,17 @@ struct RequestCounts {
   std::int64_t one_way = 0;  ///< messages that a process has in flight in one direction
 };
 
-/// Upper bound, in bytes, of the memory for the requests of a process or of one of its timed threads.
+/// Returns an upper bound, in bytes, of the memory for the requests of a process or of one of its timed
+/// threads.
 std::int64_t request_bytes(const Spec& spec, const Geometry& geometry, const RequestCounts& counts);
 
-/// Number of messages that the attached buffer (MPI_Buffer_attach) must hold: those of three repetitions. All
-/// benchmarks with buffered sends answer each repetition, so at most two repetitions have messages that are
-/// not yet received. The messages of a third are received, but MPI may not have freed their copies.
+/// Returns how many messages the attached buffer (MPI_Buffer_attach) must hold, which is the number in three
+/// repetitions. All benchmarks with buffered sends answer each repetition, so at most two repetitions have
+/// messages that are not yet received. The messages of a third one are received, but MPI may not have freed
+/// their copies.
 std::int64_t buffered_messages(const Spec& spec, int in_flight);
 
-/// Size of the attached buffer in bytes, as -mem counts it.
+/// Returns the size of the attached buffer in bytes, as -mem counts it.
 std::int64_t buffered_bytes(const Spec& spec, int in_flight, std::int64_t bytes);
 
 }  // namespace openimb

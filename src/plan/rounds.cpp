@@ -10,7 +10,7 @@ namespace openimb {
 namespace {
 
 // Numbers of the random streams for seats and rounds. Pass i uses stream i, from 1 on.
-constexpr int stream_of_seats = -1, stream_of_rounds = -2;
+constexpr int seat_stream = -1, round_stream = -2;
 
 EndpointPair ascending(int first, int second) { return {std::min(first, second), std::max(first, second)}; }
 
@@ -22,9 +22,9 @@ RoundPlan::RoundPlan(const FabricOptions& options, int endpoints) : options_(opt
       count_ = circle_rounds(endpoints);
       break;
     case RoundKind::some:
-      count_ = std::min(options.each_meets, circle_rounds(endpoints));
-      chosen_ = random_order(options.seed, stream_of_rounds, circle_rounds(endpoints));
-      seats_ = random_order(options.seed, stream_of_seats, endpoints);
+      count_ = std::min(options.requested_rounds, circle_rounds(endpoints));
+      chosen_ = random_order(options.seed, round_stream, circle_rounds(endpoints));
+      seats_ = random_order(options.seed, seat_stream, endpoints);
       break;
     case RoundKind::one_to_all:
     case RoundKind::all_to_one:
@@ -50,9 +50,9 @@ EndpointPairs RoundPlan::pairs(int round, int pass) const {
 EndpointPairs RoundPlan::forward_pairs(int round) const {
   switch (options_.rounds) {
     case RoundKind::circle:
-      return pairs_of_circle(round);
+      return circle_pairs(round);
     case RoundKind::some: {
-      EndpointPairs pairs = pairs_of_circle(chosen_[static_cast<std::size_t>(round)]);
+      EndpointPairs pairs = circle_pairs(chosen_[static_cast<std::size_t>(round)]);
       for (EndpointPair& pair : pairs) {
         pair = ascending(seats_[static_cast<std::size_t>(pair.a)], seats_[static_cast<std::size_t>(pair.b)]);
       }
@@ -60,9 +60,9 @@ EndpointPairs RoundPlan::forward_pairs(int round) const {
     }
     case RoundKind::one_to_all:
     case RoundKind::all_to_one:
-      return pairs_of_hub(round);
+      return hub_pairs(round);
     case RoundKind::halves:
-      return pairs_of_halves(round);
+      return halves_pairs(round);
     case RoundKind::listed:
       break;
   }
@@ -72,7 +72,7 @@ EndpointPairs RoundPlan::forward_pairs(int round) const {
 // The circle method: one endpoint keeps its seat, the others move on by one seat in each round, and endpoints
 // that face each other are a pair. With an odd number of endpoints the fixed seat is empty, so the endpoint
 // that faces it is idle.
-EndpointPairs RoundPlan::pairs_of_circle(int round) const {
+EndpointPairs RoundPlan::circle_pairs(int round) const {
   const int moving = circle_rounds(endpoints_);
   EndpointPairs pairs;
   if (endpoints_ % 2 == 0) pairs.push_back(ascending(round, moving));
@@ -82,7 +82,7 @@ EndpointPairs RoundPlan::pairs_of_circle(int round) const {
   return pairs;
 }
 
-EndpointPairs RoundPlan::pairs_of_hub(int hub) const {
+EndpointPairs RoundPlan::hub_pairs(int hub) const {
   EndpointPairs pairs;
   for (int other = 0; other < endpoints_; ++other) {
     if (other != hub) pairs.push_back({hub, other});
@@ -92,7 +92,7 @@ EndpointPairs RoundPlan::pairs_of_hub(int hub) const {
 
 // With an odd number of endpoints the second half is larger. In each round, a different endpoint of the
 // second half is then idle.
-EndpointPairs RoundPlan::pairs_of_halves(int round) const {
+EndpointPairs RoundPlan::halves_pairs(int round) const {
   const int first = endpoints_ / 2, second = endpoints_ - first;
   EndpointPairs pairs;
   for (int i = 0; i < first; ++i) pairs.push_back({i, first + (i + round) % second});

@@ -10,17 +10,17 @@ namespace {
 
 std::int64_t count_batches(std::span<const CompletedBatch> completed, Purpose purpose) {
   return std::ranges::count(completed, purpose,
-                            [](const CompletedBatch& batch) { return batch.step.purpose; });
+                            [](const CompletedBatch& batch) { return batch.plan.purpose; });
 }
 
 Decision measure(std::int64_t repetitions) {
-  return {.answer = Decision::Answer::step,
-          .step = {.purpose = Purpose::measure, .repetitions = repetitions},
+  return {.answer = Decision::Answer::run,
+          .plan = {.purpose = Purpose::measure, .repetitions = repetitions},
           .total = repetitions};
 }
 
 Decision prepare(Purpose purpose, std::int64_t repetitions) {
-  return {.answer = Decision::Answer::step, .step = {.purpose = purpose, .repetitions = repetitions}};
+  return {.answer = Decision::Answer::run, .plan = {.purpose = purpose, .repetitions = repetitions}};
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ Decision GuideSampling::next(std::span<const CompletedBatch> so_far) const {
   if (trials == 0) return prepare(Purpose::trial, 1);
   const CompletedBatch& last = so_far.back();
   const double seconds_each =
-      last.seconds / static_cast<double>(last.step.repetitions) + limits_.load_seconds;
+      last.seconds / static_cast<double>(last.plan.repetitions) + limits_.load_seconds;
   const std::int64_t fitting =
       repetitions_in_time(settings, limits_.policy, limits_.planned, seconds_each, limits_.processes);
   if (fitting < limits_.planned && trials == 1) {
@@ -55,8 +55,8 @@ Decision SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
   const std::int64_t measured = count_batches(so_far, Purpose::measure);
   const auto before_measuring = so_far.first(so_far.size() - static_cast<std::size_t>(measured));
   Decision next = inner_->next(before_measuring);
-  if (next.answer != Decision::Answer::step || next.step.purpose != Purpose::measure) return next;
-  const std::int64_t total = next.step.repetitions;
+  if (next.answer != Decision::Answer::run || next.plan.purpose != Purpose::measure) return next;
+  const std::int64_t total = next.plan.repetitions;
   const std::int64_t cycles = total / cycle_;
   const std::int64_t segments = std::clamp(cycles, std::int64_t{1}, std::int64_t{segments_});
   if (measured == segments) return {.answer = Decision::Answer::done};
@@ -64,25 +64,25 @@ Decision SegmentedSampling::next(std::span<const CompletedBatch> so_far) const {
   const auto end_of = [&](std::int64_t segment) {
     return segment == segments ? total : cycles * segment / segments * cycle_;
   };
-  next.step.repetitions = end_of(measured + 1) - end_of(measured);
-  next.step.further_segment = measured > 0;
+  next.plan.repetitions = end_of(measured + 1) - end_of(measured);
+  next.plan.further_segment = measured > 0;
   return next;
 }
 
-// The inner rule sees the batch that is divided here as one. Of its own batches only the first is no further
-// segment.
+// The inner rule must see the divided batch as one. A measured batch after the first one is the second part
+// of it unless it is a further segment.
 Decision EarlyExitSampling::next(std::span<const CompletedBatch> so_far) const {
   std::vector<CompletedBatch> completed;
   std::int64_t measured = 0, valid = 0;
   for (const CompletedBatch& batch : so_far) {
-    const bool measures = batch.step.purpose == Purpose::measure;
-    if (measures && measured > 0 && !batch.step.further_segment) {
-      completed.back().step.repetitions += batch.step.repetitions;
+    const bool measures = batch.plan.purpose == Purpose::measure;
+    if (measures && measured > 0 && !batch.plan.further_segment) {
+      completed.back().plan.repetitions += batch.plan.repetitions;
     } else {
       completed.push_back(batch);
     }
     if (!measures) continue;
-    measured += batch.step.repetitions;
+    measured += batch.plan.repetitions;
     valid += batch.valid;
   }
   const std::int64_t enough = (repetitions_to_give_up + cycle_ - 1) / cycle_ * cycle_;
@@ -90,13 +90,13 @@ Decision EarlyExitSampling::next(std::span<const CompletedBatch> so_far) const {
     if (too_few_valid(valid, measured)) return {.answer = Decision::Answer::done};
     const std::span<const CompletedBatch> before(completed.begin(), completed.end() - 1);
     Decision divided = inner_->next(before);
-    divided.step.repetitions -= completed.back().step.repetitions;
-    divided.step.further_segment = false;
-    if (divided.step.repetitions > 0) return divided;
+    divided.plan.repetitions -= completed.back().plan.repetitions;
+    divided.plan.further_segment = false;
+    if (divided.plan.repetitions > 0) return divided;
   }
   Decision next = inner_->next(completed);
-  if (next.step.purpose == Purpose::measure && measured < enough) {
-    next.step.repetitions = std::min(next.step.repetitions, enough - measured);
+  if (next.plan.purpose == Purpose::measure && measured < enough) {
+    next.plan.repetitions = std::min(next.plan.repetitions, enough - measured);
   }
   return next;
 }
@@ -114,8 +114,8 @@ Decision PassSampling::next(std::span<const CompletedBatch> so_far) const {
     const std::int64_t trials = count_batches(so_far, Purpose::trial);
     if (trials == 0) return prepare(Purpose::trial, 1);
     const CompletedBatch& last = so_far[static_cast<std::size_t>(trials - 1)];
-    seconds_each = last.seconds / static_cast<double>(last.step.repetitions);
-    // A second trial, because the first repetition is often slow.
+    seconds_each = last.seconds / static_cast<double>(last.plan.repetitions);
+    // The first repetition is often slow, so there is a second trial.
     constexpr std::int64_t more = 4;
     const std::int64_t fitting = repetitions(seconds_each);
     if (trials == 1 && fitting > more) return prepare(Purpose::trial, std::max(more, fitting / more));
@@ -142,14 +142,14 @@ std::int64_t PassSampling::repetitions(double seconds_each) const {
   return rounds <= std::max(count, guide_.planned) ? rounds : count;
 }
 
-double seconds_each_after(double before, double now) {
+double update_seconds_each(double before, double now) {
   constexpr double much = 4;
   if (before <= 0) return now;
   if (now < before) return std::max(now, before / much);
   return now > much * before ? now / 2 : before;
 }
 
-double seconds_of_samples(const Passes& passes, std::size_t points) {
+double desired_sample_seconds(const Passes& passes, std::size_t points) {
   constexpr double without_budget = 2e-3, shortest = 0.5e-3;
   constexpr double wanted_passes = 150;
   if (!passes.budget || points == 0) return without_budget;

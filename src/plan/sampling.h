@@ -1,4 +1,4 @@
-// Rules that decide the number of repetitions. A Sampling gets the completed batches of a point and returns
+// Rules that decide the number of repetitions. A Sampling gets the completed batches of a point. It returns
 // the next batch, or that the point is done or timed out. It is pure, and all ranks have agreed on the
 // seconds of the batches, so all ranks get the same decision. Source: guide, "Actual Benchmarking",
 // "-iter_policy", "-time".
@@ -25,23 +25,23 @@ enum class Purpose {
 struct BatchPlan {
   Purpose purpose = Purpose::measure;
   std::int64_t repetitions = 0;
-  /// The batch is the second or a later segment of a row that alternates with other launches. The launch then
-  /// waits for its slice and warms up with one repetition.
+  /// The batch is the second or a later segment of a row that alternates with other launches. Before it, the
+  /// launch waits for its turn and warms up with one repetition.
   bool further_segment = false;
 };
 
 /// A completed batch.
 struct CompletedBatch {
-  BatchPlan step;
+  BatchPlan plan;
   double seconds = 0;      ///< time on the slowest rank, equal on all ranks; 0 for a warm-up
   std::int64_t valid = 0;  ///< -sync_start clock: repetitions in which no rank was late
 };
 
 /// What a Sampling decides: the next batch, or that the point is done, or that it timed out.
 struct Decision {
-  enum class Answer { step, done, time_out };
+  enum class Answer { run, done, time_out };
   Answer answer = Answer::done;
-  BatchPlan step = {};
+  BatchPlan plan = {};
   std::int64_t total = 0;  ///< Purpose::measure: repetitions of the point that all batches will have measured
   double seconds_each = 0;  ///< time_out: time of one repetition
 };
@@ -76,8 +76,8 @@ class GuideSampling final : public Sampling {
   SamplingLimits limits_;
 };
 
-/// Measures one repetition instead of timing out. A slow pair must not cost the other pairs of its round
-/// their rows.
+/// Measures one repetition instead of timing out, so that the pairs of a round have rows even if one pair is
+/// slow.
 class AtLeastOneSampling final : public Sampling {
  public:
   explicit AtLeastOneSampling(std::unique_ptr<Sampling> inner) : inner_(std::move(inner)) {}
@@ -104,9 +104,10 @@ class SegmentedSampling final : public Sampling {
   std::int64_t cycle_;
 };
 
-/// Measures `repetitions_to_give_up` repetitions first, and the others only if enough of them are valid. The
-/// number is rounded up to whole cycles of `cycle` repetitions, because what follows starts again with the
-/// first buffers and the first root. The batch of `inner` in which it is reached is divided there.
+/// Measures `repetitions_to_give_up` repetitions first, and the others only if enough of the first ones are
+/// valid. The number is rounded up to whole cycles of `cycle` repetitions, because the next batch starts
+/// again with the first buffers and the first root. If it is reached within a batch of `inner`, that batch is
+/// divided.
 class EarlyExitSampling final : public Sampling {
  public:
   EarlyExitSampling(std::unique_ptr<Sampling> inner, std::int64_t cycle)
@@ -141,17 +142,17 @@ class PassSampling final : public Sampling {
   PassLimits pass_;
 };
 
-/// The estimate of seconds per repetition after one more sample. `before`: the earlier estimate, 0 if there
-/// is none. `now`: seconds per repetition in the sample. The estimate is the smallest so far, with two
-/// exceptions: one sample lowers it to no less than a quarter, because a short sample may be lucky, and a
-/// sample of more than four times the estimate raises it to half of that sample.
-double seconds_each_after(double before, double now);
+/// Returns the estimate of seconds per repetition after one more sample. `before`: the earlier estimate, 0 if
+/// there is none. `now`: seconds per repetition in the sample. The estimate is the smallest value so far,
+/// with two exceptions. One sample lowers it to no less than a quarter, because a short sample may be lucky.
+/// A sample of more than four times the estimate raises it to half of the sample's value.
+double update_seconds_each(double before, double now);
 
 /// Longest sample of a pass, in seconds, unless a repetition takes longer.
 inline constexpr double max_sample_seconds = 20e-3;
 
-/// Desired duration of a sample in seconds if a pass has `points` points. A pass should be short compared
-/// with the time for which a machine keeps its performance state, and there should be many passes.
-double seconds_of_samples(const Passes& passes, std::size_t points);
+/// Returns the desired duration of a sample in seconds if a pass has `points` points. A pass should be short
+/// compared with the time for which a machine keeps its performance state, and there should be many passes.
+double desired_sample_seconds(const Passes& passes, std::size_t points);
 
 }  // namespace openimb

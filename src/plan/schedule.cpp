@@ -15,7 +15,7 @@ namespace openimb {
 
 namespace {
 
-// Length of the warm-up message: sizeof(assign_type), but at least one element. Source: guide, "Warm-Up
+// The length of the warm-up message is sizeof(assign_type), but at least one element. Source: guide, "Warm-Up
 // Phase".
 constexpr std::int64_t assign_type_bytes = 4;
 
@@ -71,7 +71,7 @@ void Schedule::add_tables(const SelectedBenchmark& selected) {
   }
 }
 
-// Adds a table for each variant; the variants of a table follow each other.
+// Adds a table for each variant. The variants of a table follow each other.
 void Schedule::add_variants(TableKey key) {
   if (options_.variants.empty()) return tables_.push_back(key);
   for (std::size_t i = 0; i < options_.variants.size(); ++i) {
@@ -80,7 +80,7 @@ void Schedule::add_variants(TableKey key) {
   }
 }
 
-std::vector<int> order_of_variants(int variants, int visit) {
+std::vector<int> variant_order(int variants, int visit) {
   std::vector<int> order;
   const bool reversed = visit / variants % 2 == 1;
   for (int i = 0; i < variants; ++i) {
@@ -109,7 +109,7 @@ std::string Schedule::exclusion_reason(const Spec& spec) const {
 
 std::string Schedule::clock_error(const Spec& spec) const {
   if (!options_.starts_by_clock() || spec.can_start_by_clock()) return {};
-  return "-sync_start clock: it is no blocking collective, so its ranks do not begin together";
+  return "-sync_start clock works only with blocking collectives and MPI_Barrier";
 }
 
 std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
@@ -124,7 +124,7 @@ std::vector<Transfers> Schedule::modes_of(const Spec& spec) const {
   return {Transfers::non_aggregate, Transfers::aggregate};
 }
 
-// The Spec of a benchmark, as changed by options.
+// Returns the Spec of a benchmark with the changes that options make.
 Spec Schedule::spec_of(int benchmark) const {
   Spec spec = catalog_[static_cast<std::size_t>(benchmark)];
   if (spec.topology.exists() && options_.topology) spec.topology = *options_.topology;
@@ -140,7 +140,7 @@ Spec Schedule::spec_of(int benchmark) const {
   return spec;
 }
 
-// Number of messages that one process receives at once. All partners of a hub send to it.
+// Returns how many messages one process receives at once. All partners of a hub send to it.
 std::int64_t Schedule::received_at_once(int in_flight) const {
   const bool hub = options_.fabric && has_hub(options_.fabric->rounds);
   return hub ? times(available() - 1, in_flight) : in_flight;
@@ -184,8 +184,9 @@ TablePlan Schedule::plan(const TableKey& key) const {
     plan.failure->counts = has_torus(spec, key.processes) || was_named(key.benchmark);
   }
   if (!plan.failure && spec.threaded && options_.stride >= key.processes) {
-    plan.failure = {.cause = Failure::Cause::invalid_processes,
-                    .detail = "has no ranks at the distance -stride " + std::to_string(options_.stride)};
+    plan.failure = {
+        .cause = Failure::Cause::invalid_processes,
+        .detail = "no two of its ranks are -stride " + std::to_string(options_.stride) + " apart"};
   }
   if (plan.failure) return plan;
   plan.table.grouping = make_grouping(ranks_, key.processes, key.multi != Multi::off, options_.map);
@@ -253,16 +254,16 @@ int Schedule::threads_that_communicate(const Spec& spec) const {
   return spec.partitioned ? options_.threads.count : threads_with_messages(spec);
 }
 
-// Bytes that a process needs for a point: message buffers, requests, the times of repetitions (two copies,
-// one of them to compare ranks), the attached buffer of buffered sends, and with -check one chunk to compose
-// and one to read. Every thread has its own buffers, chunks and requests.
+// Returns the bytes that a process needs for a point: message buffers, requests, the times of repetitions
+// (two copies, one of them to compare ranks), the attached buffer of buffered sends, and with -check one
+// chunk to compose and one to read. Every thread has its own buffers, chunks and requests.
 std::int64_t Schedule::memory_needed(const TablePlan& plan, const Point& point) const {
   const Geometry& geometry = point.geometry;
   const std::int64_t widest =
       plan.spec().uses_files() ? geometry.total() : geometry.receive_span(geometry.sections);
   const std::int64_t images = options_.check ? 2 * std::min(image_chunk, widest) : 0;
   const bool each_timed = options_.every_repetition() || plan.synchronized || plan.gated;
-  // Series of time stamps, and series that are computed from them.
+  // Counts the series of time stamps and the series that are computed from them.
   constexpr std::int64_t gated_series = 10;
   const std::int64_t samples = plan.gated   ? times(gated_series, point.planned)
                                : each_timed ? point.planned
@@ -286,7 +287,7 @@ std::optional<Failure> Schedule::failure_of(const TablePlan& plan, const Point& 
   if (plan.spec().message_rate && received_at_once(point.in_flight) > max_int / 2) {
     return Failure{.cause = Failure::Cause::int_overflow,
                    .bytes = point.bytes,
-                   .detail = "MPI_Waitall cannot count the messages in flight; give a smaller -window_size",
+                   .detail = "MPI_Waitall cannot count the messages in flight; use a smaller -window_size",
                    .limit = true};
   }
   if (point.geometry.exceeds_int && !large_counts_) {
@@ -336,12 +337,12 @@ SamplingLimits Schedule::limits(const TablePlan& plan, const Point& point) const
           .warm_up = options_.warm_up && !spec.uses_files()};
 }
 
-// Number of repetitions after which buffers and roots repeat.
+// Returns the number of repetitions after which buffers and roots repeat.
 std::int64_t Schedule::cycle_of(const TablePlan& plan, const Point& point) const {
   return std::max(point.geometry.slots, rotation(plan));
 }
 
-// Number of repetitions after which the first root is root again.
+// Returns the number of repetitions after which the first root is root again.
 std::int64_t Schedule::rotation(const TablePlan& plan) const {
   return options_.moves_root(plan.spec()) ? plan.table.grouping.processes : 1;
 }

@@ -1,6 +1,6 @@
-// The plan of a launch: its tables in order, and the points of each table with their buffers, memory and
-// repetitions, or the reason why a point cannot be measured. The functions are pure, so all ranks get the
-// same plan. Source: guide, "Control Flow", "Memory and Disk Space Requirements".
+// The plan of a launch: its tables in order, and the points of each table. A point has its buffers, memory
+// and repetitions, or the reason why it cannot be measured. The functions are pure, so all ranks get the same
+// plan. Source: guide, "Control Flow", "Memory and Disk Space Requirements".
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 namespace openimb {
 
 /// Bytes of expected contents that the engine composes or compares at once, for -check and to fill buffers.
-/// The chunk limits the memory that both need besides the message buffers. A multiple of every element's
-/// extent.
+/// The chunk limits the memory that both need besides the message buffers. It is a multiple of every
+/// element's extent.
 inline constexpr std::int64_t image_chunk = 1 << 20;
 
 /// One point: a message length in a table.
@@ -48,10 +48,10 @@ struct TableKey {
   bool operator==(const TableKey&) const = default;
 };
 
-/// The order in which `variants` variants are measured at visit number `visit` of a point. Each variant is
-/// first equally often. In every second cycle of visits the order is reversed, so that no variant always
-/// follows the same other one.
-std::vector<int> order_of_variants(int variants, int visit);
+/// Returns the order in which `variants` variants are measured at visit number `visit` of a point. Each
+/// variant is first equally often. In every second cycle of visits the order is reversed, so that no variant
+/// always follows the same other one.
+std::vector<int> variant_order(int variants, int visit);
 
 /// A table with its points, or the reason why there is no table.
 struct TablePlan {
@@ -115,8 +115,8 @@ class Schedule {
   std::vector<TableKey> tables_;
 };
 
-/// The failure of a point that needs too much memory: more than -mem allows (`beyond_limit`), or more than
-/// the machine or the GPU has left.
+/// Returns the failure of a point that needs too much memory: more than -mem allows (`beyond_limit`), or more
+/// than the machine or the GPU has left.
 Failure out_of_memory(const Point& point, bool beyond_limit, bool on_gpu = false);
 
 }  // namespace openimb

@@ -13,14 +13,15 @@ namespace {
 
 constexpr std::string_view rule = "#----------------------------------------------------------------\n";
 
-// Replaces line breaks in text from outside: a line that does not begin with # would look like a result.
-std::string on_one_line(std::string text) {
+// Replaces line breaks in a text that the suite did not write, because a line that does not begin with #
+// would look like a result.
+std::string replace_line_breaks(std::string text) {
   std::ranges::replace_if(text, [](unsigned char c) { return c < ' '; }, ' ');
   return text;
 }
 
 std::string fact(const char* name, const std::string& value) {
-  return formatted("# %-22s: %s\n", name, on_one_line(value).c_str());
+  return formatted("# %-22s: %s\n", name, replace_line_breaks(value).c_str());
 }
 
 std::string statement(const char* name, const std::string& value) {
@@ -45,14 +46,14 @@ std::string title(const RunFacts& facts, std::string_view line) {
   return ((text += facts.style == OutputStyle::pairs ? "2021" : "4.0") += "\n") += line;
 }
 
-std::string command_of(const RunFacts& facts) {
+std::string command_line_text(const RunFacts& facts) {
   std::string text = "#";
-  for (const std::string& word : facts.command_line) text += ' ' + on_one_line(word);
+  for (const std::string& word : facts.command_line) text += ' ' + replace_line_breaks(word);
   return text;
 }
 
 std::string calling_sequence(const RunFacts& facts) {
-  return "# Calling sequence was: \n\n" + command_of(facts) +
+  return "# Calling sequence was: \n\n" + command_line_text(facts) +
          (facts.quirks.blank_after_command ? " \n\n" : "\n\n");
 }
 
@@ -77,7 +78,7 @@ std::string passes_text(const Passes& passes, bool in_rounds) {
 
 std::string variant_text(const Variant& variant) {
   std::string text = variant.label;
-  for (const auto& [name, value] : variant.variables) text += " " + name + "=" + on_one_line(value);
+  for (const auto& [name, value] : variant.variables) text += " " + name + "=" + replace_line_breaks(value);
   return text;
 }
 
@@ -111,16 +112,15 @@ std::string gpu_statements(const RunFacts& facts, const Options& options) {
   if (memory.send == memory.receive) kinds = name_of(memory.send);
   if (memory.load == LoadPlace::device) kinds += "; load on the GPU";
   std::string text = statement("Memory", kinds);
-  for (const GpuFacts& gpu : facts.gpus) text += statement("GPU", on_one_line(gpu_text(gpu)));
+  for (const GpuFacts& gpu : facts.gpus) text += statement("GPU", replace_line_breaks(gpu_text(gpu)));
   if (facts.gpu_support) {
     text += statement("MPI and GPU memory", std::string(name_of(facts.gpu_support->answer)) + " (" +
-                                                on_one_line(facts.gpu_support->source) + ")");
+                                                replace_line_breaks(facts.gpu_support->source) + ")");
   }
   return text;
 }
 
-std::string statements_of_openimb(const RunFacts& facts, const Options& options,
-                                  const StatedOptions& stated) {
+std::string openimb_statements(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
   std::string settings;
   for (const std::string& difference : stated.settings)
     settings += (settings.empty() ? "" : " ") + difference;
@@ -132,8 +132,8 @@ std::string statements_of_openimb(const RunFacts& facts, const Options& options,
                                                   facts.off_cache->cache_line));
   }
   if (measures_files(facts)) {
-    text += statement(
-        "File", on_one_line(facts.file) + (facts.file_system.empty() ? "" : " (" + facts.file_system + ")"));
+    text += statement("File", replace_line_breaks(facts.file) +
+                                  (facts.file_system.empty() ? "" : " (" + facts.file_system + ")"));
     text += statement("Completion of writes", options.file_sync == FileSync::standard
                                                   ? "MPI_File_sync, MPI_Barrier, MPI_File_sync"
                                                   : "MPI_Barrier (-fsync never)");
@@ -166,16 +166,17 @@ std::string site(const RunFacts& facts) {
          fact("MPI Thread Environment", facts.thread_level);
 }
 
-// The banner of IMB-P2P and IMB-FABRIC: comment lines only, the list of benchmarks first, shorter rules. It
-// states the data type only if it is not MPI_BYTE, as the reference output has no such line.
+// Returns the banner of IMB-P2P and IMB-FABRIC. It has only comment lines and shorter rules, and the list of
+// benchmarks comes first. It states the data type only if it is not MPI_BYTE, because the reference output
+// has no such line.
 std::string compact_banner(const RunFacts& facts, const Options& options, const StatedOptions& stated) {
   std::string text = title(facts, "#------------------------------------------------------------\n");
-  text += site(facts) + "#\n# Calling sequence was:\n#\n" + command_of(facts) + "\n#\n";
+  text += site(facts) + "#\n# Calling sequence was:\n#\n" + command_line_text(facts) + "\n#\n";
   text += "# List of Benchmarks to run:\n#\n";
   for (const std::string& benchmark : facts.benchmarks) text += "# " + benchmark + "\n";
   text += "#\n" + lengths(facts, options);
   if (options.data != Element{}) text += statement("MPI_Datatype", data_type(options.data));
-  return text += statements_of_openimb(facts, options, stated) + "#\n";
+  return text += openimb_statements(facts, options, stated) + "#\n";
 }
 
 }  // namespace
@@ -195,7 +196,7 @@ std::string banner(const RunFacts& facts, const Options& options, const StatedOp
     text += statement("MPI_Datatype for reductions", data_type(options.reduction) + type_end);
     text += statement("MPI_Op", "MPI_SUM  ");
   }
-  text += statements_of_openimb(facts, options, stated);
+  text += openimb_statements(facts, options, stated);
   text += facts.quirks.blank_comments ? "# \n# \n" : "#\n#\n";
   text += "\n# List of Benchmarks to run:\n\n";
   for (std::size_t i = 0; i < facts.benchmarks.size(); ++i) {

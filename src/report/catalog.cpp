@@ -8,7 +8,7 @@ namespace openimb {
 
 namespace {
 
-// Messages that Mbytes/sec counts per reported time; nothing if the table has no such column.
+// Returns how many messages Mbytes/sec counts per reported time, or nothing if the table has no such column.
 std::optional<int> messages_per_process(const Spec& spec) {
   if (spec.table->rates != Rates::per_process || spec.kind == Kind::multiple_transfer || spec.uses_files())
     return std::nullopt;

@@ -16,15 +16,16 @@ double text_value(const Row& row, Figure figure, double bytes_per_megabyte) {
   return unit == Unit::bytes_per_second ? row[figure] / bytes_per_megabyte : row[figure];
 }
 
-// Half width of the interval in percent, or n/a with too few samples. The percent sign keeps scripts from
-// reading it as a column of IMB.
+// Returns the half width of the interval in percent, or n/a if there are too few samples. The percent sign
+// keeps scripts from reading it as a column of IMB.
 std::string precision(const Row& row, bool labeled) {
   if (!row.passes || !row.passes->half_width) return "n/a";
   return formatted(labeled ? "%g" : "%.2f%%", *row.passes->half_width * 100);
 }
 
-// Cells as in the reference output of IMB-HALO: six significant digits, as C++ streams print them. A blank
-// precedes each figure except the first. "(xN)": N messages per repetition, all of which Mb/s counts.
+// Formats cells as in the reference output of IMB-HALO, with six significant digits, as C++ streams print
+// them. A blank precedes each figure except the first. "(xN)": N messages per repetition, all of which Mb/s
+// counts.
 std::vector<Cell> labeled_cells(const Table& table, const Measurement& measurement, const Row& row,
                                 double bytes_per_megabyte) {
   std::vector<Cell> cells{{"", labeled_length_of(table, measurement.bytes)}};
@@ -53,7 +54,7 @@ std::string decimal_cell(double number) { return padded(formatted("%.2f", number
 
 std::string labeled_length_of(const Table& table, std::int64_t bytes) {
   const Spec& spec = table.spec;
-  const double messages = spec.sent * spec.processes_taking_part(table.grouping.processes);
+  const double messages = spec.sent * spec.participating_processes(table.grouping.processes);
   return formatted("%lld(x%lld)(bytes)", static_cast<long long>(bytes), std::llround(messages));
 }
 

@@ -1,4 +1,4 @@
-// Texts about failures: for records, for tables, and for the line on stderr.
+// The texts about failures in records, in tables, and in the line on stderr.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace openimb {
 /// Whether the failure concerns one length, not the whole table.
 bool is_about_a_length(Failure::Cause cause);
 
-/// GiB, rounded up to three decimals, so that -mem with this number suffices.
+/// Converts to GiB and rounds up to three decimals, so that -mem with this number suffices.
 double gigabytes(std::int64_t bytes);
 
 /// "PingPong, 2 processes, 8 B: time out: one repetition ...; give more time with -time, ...".
 std::string failure_text(const Table& table, const Failure& failure);
 
-/// Lines for the text tables: a row, or lines in place of a table.
+/// Returns the lines for the text tables: a row, or lines in place of a table.
 std::string failure_lines(const Table& table, const Failure& failure, OutputStyle style);
 
 }  // namespace openimb

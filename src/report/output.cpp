@@ -7,7 +7,7 @@ namespace openimb {
 
 namespace {
 
-bool written_and_flushed(std::FILE* out, const std::string& text, const OutputName& name, bool& ok) {
+bool try_write(std::FILE* out, const std::string& text, const OutputName& name, bool& ok) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
   const bool flushed = std::fflush(out) == 0;
@@ -25,7 +25,7 @@ bool written_and_flushed(std::FILE* out, const std::string& text, const OutputNa
 }  // namespace
 
 void write_and_flush(std::FILE* out, const std::string& text, const OutputName& name, bool& ok) {
-  written_and_flushed(out, text, name, ok);
+  try_write(out, text, name, ok);
 }
 
 LineOutput::LineOutput(std::FILE* out, const std::string& path, const LineFile& file)
@@ -36,8 +36,8 @@ LineOutput::LineOutput(std::FILE* out, const std::string& path, const LineFile& 
 
 void LineOutput::write(const std::string& lines) {
   const long long start = file_.position != nullptr ? file_.position(out_) : -1;
-  if (written_and_flushed(out_, lines, name_, ok_)) return;
-  if (file_.cut != nullptr && start >= 0) file_.cut(out_, start);
+  if (try_write(out_, lines, name_, ok_)) return;
+  if (file_.truncate != nullptr && start >= 0) file_.truncate(out_, start);
 }
 
 }  // namespace openimb

@@ -1,4 +1,4 @@
-// How reporters write: all text of a call at once, and one message if that fails.
+// Reporters write all text of a call at once. If that fails, they print one message.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 namespace openimb {
 
-/// Names an output in that message.
+/// The names in that message.
 struct OutputName {
   std::string program = "IMB";
   std::string name;  ///< "standard output", or a file in quotes
@@ -16,11 +16,11 @@ struct OutputName {
 /// again, as a full disk may have space again.
 void write_and_flush(std::FILE* out, const std::string& text, const OutputName& name, bool& ok);
 
-/// Functions of the operating system that keep lines whole when a disk is full; this module does not call the
-/// system itself. Without them a line may be torn.
+/// Functions of the operating system that keep lines complete when a disk is full; this module does not call
+/// the system itself. Without them an incomplete line may remain.
 struct LineFile {
   long long (*position)(std::FILE*) = nullptr;
-  bool (*cut)(std::FILE*, long long position) = nullptr;  ///< removes what follows `position`
+  bool (*truncate)(std::FILE*, long long position) = nullptr;  ///< removes what follows `position`
 };
 
 /// A file of lines. Each write() adds all of its lines or none.

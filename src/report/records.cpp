@@ -32,7 +32,7 @@ void write_point(JsonWriter& json, const Table& table, int group) {
   json.field("threads", grouping.threads);
   json.field("group_count", grouping.group_count());
   json.field("group", group < 0 ? std::nullopt : std::optional(group));
-  // Without a map, one group has the ranks 0, 1, 2, ...: `processes` says it.
+  // Without a map, one group has the ranks 0, 1, 2, ..., which follow from `processes`.
   if (grouping.groups.empty() || (!grouping.map && grouping.group_count() == 1)) return;
   const std::span<const std::vector<int>> groups = grouping.groups;
   json.field("groups", group < 0 ? groups : groups.subspan(static_cast<std::size_t>(group), 1));
@@ -114,7 +114,7 @@ void write_passes(JsonWriter& json, const SampleStatistics& statistics) {
   });
 }
 
-std::optional<int> number_of(const Measurement& measurement, const Row& row) {
+std::optional<int> row_number(const Measurement& measurement, const Row& row) {
   if (!measurement.first_row) return std::nullopt;
   return *measurement.first_row + std::max(0, row.group);
 }
@@ -122,9 +122,9 @@ std::optional<int> number_of(const Measurement& measurement, const Row& row) {
 std::string result_record(const Table& table, const Measurement& measurement, const Row& row,
                           const Readers& readers) {
   return record("result", [&](JsonWriter& json) {
-    json.field_if_any("row", number_of(measurement, row));
+    json.field_if_any("row", row_number(measurement, row));
     write_point(json, table, row.group);
-    // For other benchmarks the run's -window holds.
+    // The other benchmarks use the -window of the run.
     if (const auto kind = table.spec.one_sided.window) json.field("window_kind", name_of(*kind));
     json.field_if_any("in_flight", measurement.fewer_in_flight);
     json.field("bytes", measurement.bytes);
@@ -151,7 +151,7 @@ std::string result_record(const Table& table, const Measurement& measurement, co
 // Writes what all samples of a row have in common, once per row.
 std::string row_record(const Table& table, const Measurement& measurement, const Row& row) {
   return record("row", [&](JsonWriter& json) {
-    json.field_if_any("row", number_of(measurement, row));
+    json.field_if_any("row", row_number(measurement, row));
     write_point(json, table, row.group);
     json.field_if_any("in_flight", measurement.fewer_in_flight);
     json.field("bytes", measurement.bytes);
@@ -161,7 +161,7 @@ std::string row_record(const Table& table, const Measurement& measurement, const
 std::string sample_record(const Table& table, const PassSample& sample, const Row& row,
                           const PassSample::Probes& probes, const Readers& readers) {
   return record("sample", [&](JsonWriter& json) {
-    json.field_if_any("row", number_of(sample.measurement, row));
+    json.field_if_any("row", row_number(sample.measurement, row));
     json.field("pass", sample.pass);
     json.field("at_seconds", significant(sample.at, 9));
     json.field("repetitions", sample.measurement.repetitions);
@@ -234,7 +234,7 @@ void RecordReporter::sample(const Table& table, const PassSample& sample) {
   std::string lines;
   for (std::size_t i = 0; i < sample.measurement.rows.size(); ++i) {
     const Row& row = sample.measurement.rows[i];
-    const bool new_row = announced_.insert(*number_of(sample.measurement, row)).second;
+    const bool new_row = announced_.insert(*row_number(sample.measurement, row)).second;
     if (new_row) lines += row_record(table, sample.measurement, row);
     lines += sample_record(table, sample, row, sample.probes[i], {ranks_, interfaces_});
   }

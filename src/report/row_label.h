@@ -17,8 +17,8 @@ struct RowLabel {
   std::string_view variant = {};           ///< empty without variants
 };
 
-/// Writes "PingPong, 2 processes, 8 B, variant ring" and a final zero, cut if `text` is too short. Returns
-/// the length without the zero. Does not allocate, as it runs when memory is exhausted.
+/// Writes "PingPong, 2 processes, 8 B, variant ring" and a final zero, or as much as fits into `text`.
+/// Returns the length without the zero. Does not allocate, because it also runs when memory is exhausted.
 std::size_t write_label(std::span<char> text, const RowLabel& label);
 
 std::string text_of(const RowLabel& label);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t max_shown = 5;  // slow pairs per length, and failed pairs
 
-// Bins of a logarithmic histogram: the first begins at a nanosecond, each is 0.1 % wide.
+// A logarithmic histogram has bins from a nanosecond on, each 0.1 % wide.
 constexpr double shortest_seconds = 1e-9, width = 1e-3, longest_seconds = 1e6;
 
 std::size_t bin_of(double seconds) {

@@ -12,7 +12,7 @@
 
 namespace openimb {
 
-/// Statistics of times, from a histogram: the error of the median is at most 0.1 %.
+/// Statistics of the times of pairs. They come from a histogram, so the error of the median is at most 0.1 %.
 class PairTimes {
  public:
   void add(double seconds);
@@ -43,7 +43,7 @@ class SweepText {
   };
   struct LengthSummary {
     PairTimes times;
-    std::int64_t repetitions = 0;  ///< the least of any pair
+    std::int64_t repetitions = 0;  ///< the smallest number of any pair
     std::int64_t defects = 0;
     std::int64_t failed = 0;
     std::vector<PairSample> worst;         ///< slowest first, each pair once

@@ -10,7 +10,7 @@ void Tee::for_each(const std::function<void(Reporter&)>& write) {
   const auto all = [&] {
     for (const auto& reporter : reporters_) write(*reporter);
   };
-  if (writing_) return writing_(all);
+  if (wrapper_) return wrapper_(all);
   all();
 }
 

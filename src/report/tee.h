@@ -15,9 +15,10 @@ namespace openimb {
 class Tee final : public Reporter {
  public:
   void add(std::unique_ptr<Reporter> reporter) { reporters_.push_back(std::move(reporter)); }
-  /// From now on calls `writing` with a function that writes; `writing` must call it. Null: writes directly.
-  void write_through(std::function<void(const std::function<void()>&)> writing) {
-    writing_ = std::move(writing);
+  /// Makes all later writes go through `wrapper`, which gets a function that writes and must call it. Null:
+  /// no wrapper.
+  void set_wrapper(std::function<void(const std::function<void()>&)> wrapper) {
+    wrapper_ = std::move(wrapper);
   }
   void begin(const RunFacts& facts, const Options& options) override;
   void open_table(const Table& table) override;
@@ -33,7 +34,7 @@ class Tee final : public Reporter {
   void for_each(const std::function<void(Reporter&)>& write);
 
   std::vector<std::unique_ptr<Reporter>> reporters_;
-  std::function<void(const std::function<void()>&)> writing_;
+  std::function<void(const std::function<void()>&)> wrapper_;
 };
 
 /// -dumpfile: one line "bytes microseconds" per repetition.

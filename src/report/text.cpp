@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t ranks_per_line = 16;
 
-// Formats ranks in lines. The first line begins with `lead`, the others are aligned with it.
+// Formats ranks in lines. The first line begins with `lead`, and the others are aligned with it.
 std::string rank_lines(std::string lead, std::span<const int> ranks) {
   std::string text;
   while (!ranks.empty()) {
@@ -92,8 +92,8 @@ std::string title_of(const Table& table) {
   return text += stencil.corners ? ", corners)" : ")";
 }
 
-// Least width of the rules in IMB-MT: see OutputStyle.
-constexpr std::size_t columns_of_threads = 6;
+// The smallest width of the rules in IMB-MT: see OutputStyle.
+constexpr std::size_t thread_columns = 6;
 
 std::string strip_line_ends(const std::string& text) {
   std::string stripped;
@@ -104,10 +104,10 @@ std::string strip_line_ends(const std::string& text) {
   return stripped;
 }
 
-// Lines about the options that decide how many messages are in flight. The reference output of IMB-MPI1 has
-// none.
+// Returns lines about the options that decide how many messages are in flight. The reference output of
+// IMB-MPI1 has no such lines.
 std::string window_lines(const Table& table, OutputStyle style, int in_flight) {
-  const int active = table.spec.processes_taking_part(table.grouping.processes);
+  const int active = table.spec.participating_processes(table.grouping.processes);
   const std::string pairs = style == OutputStyle::pairs ? formatted("# pairs = %d\n", active / 2) : "";
   return pairs + formatted("# window_size = %d\n", in_flight);
 }
@@ -134,7 +134,7 @@ std::string table_head(const Table& table, OutputStyle style, int in_flight) {
   if (table.format().labeled) return labeled_head(table) + variant_line(table);
   const std::vector<Cell> columns = cells_of(table, {}, {}, 1);
   const bool threaded = table.spec.threaded;
-  const std::size_t wide = threaded ? std::max(columns_of_threads, columns.size()) : columns.size();
+  const std::size_t wide = threaded ? std::max(thread_columns, columns.size()) : columns.size();
   const std::string rule = std::string("#").append(wide * column_width - 1, '-') += '\n';
   std::string text = "\n" + rule + "# Benchmarking " + groups_prefix(table);
   text += title_of(table) + " \n";
@@ -198,7 +198,7 @@ std::string levels_text(const std::vector<SampleStatistics::State>& levels, int 
   return text;
 }
 
-std::string lines_of(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
+std::string row_lines(const Table& table, const Measurement& measurement, double bytes_per_megabyte) {
   std::string text = table.multi == Multi::each_group ? "\n" : "";
   for (const Row& row : measurement.rows) {
     for (const Cell& cell : cells_of(table, measurement, row, bytes_per_megabyte)) text += cell.text;
@@ -233,8 +233,8 @@ std::string passes_line(const Ending& ending) {
                    ending.probes ? "" : "; no probes: exchanges take too long");
 }
 
-// The reference's last line, which existing scripts look for, is printed if all ranks continue to
-// MPI_Finalize in order; never after an early end.
+// The last line of the reference output, which existing scripts look for, is printed if all ranks continue to
+// MPI_Finalize normally. It is never printed after an early end.
 std::string footer(const Ending& ending) {
   const bool complete = ending.state == Ending::State::complete;
   const std::string warning = ending.defects > 0 ? ": do not trust these results" : "";
@@ -340,7 +340,7 @@ void TextReporter::open_table(const Table& table) {
 }
 
 void TextReporter::row(const Table& table, const Measurement& measurement) {
-  write(lines_of(table, measurement, bytes_per_megabyte_));
+  write(row_lines(table, measurement, bytes_per_megabyte_));
   notes_ += in_flight_note(measurement, in_flight_, max_memory_);
   for (const Row& row : measurement.rows) {
     notes_ += drift_note(table, measurement.bytes, row);

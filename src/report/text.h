@@ -1,6 +1,6 @@
-// The classic text tables, for people and for existing parsers. No line of our own stands between the first
-// row of a table and the blank line that ends it; notes follow that line. Source: reference output of IMB
-// 2021 (13-wide columns, rules, group lists, failure rows, footer).
+// The classic text tables, for people and for existing parsers. Between the first row of a table and the
+// blank line that ends it, there are only lines that IMB also has. Notes follow the blank line. Source:
+// reference output of IMB 2021 (13-wide columns, rules, group lists, failure rows, footer).
 #pragma once
 
 #include <cstdio>
@@ -20,7 +20,7 @@ class PassNotes {
  public:
   /// `where`: label of the row, such as "8 B". `group`: Row::group.
   void add(const std::string& where, int group, const SampleStatistics& statistics);
-  /// Returns comment lines. `precision`: the precision asked for.
+  /// Returns comment lines. `precision`: the value of -precision.
   std::string notes(std::optional<double> precision) const;
 
  private:
@@ -37,7 +37,7 @@ class PassNotes {
   std::string widest_row_;
   int rows_with_levels_ = 0;
   std::string levels_;               ///< of the first such row
-  std::map<int, Machine> machines_;  ///< by group: each group has its own probes
+  std::map<int, Machine> machines_;  ///< by group, because each group has its own probes
   int rows_without_reference_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Functions that the writers of records share.
+// Functions that all writers of records use.
 #pragma once
 
 #include <optional>

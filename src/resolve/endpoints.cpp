@@ -42,17 +42,18 @@ std::string site_of_this_rank() {
     if (place.numa != common.numa) common.numa = unknown;
     if (place.core != common.core) common.core = unknown;
   }
-  return joined(std::array{system::host_name(), std::to_string(common.socket), std::to_string(common.numa),
-                           std::to_string(common.core), system::cpu_list(cpus)});
+  return join_words(std::array{system::host_name(), std::to_string(common.socket),
+                               std::to_string(common.numa), std::to_string(common.core),
+                               system::format_cpu_list(cpus)});
 }
 
 RankSite parse_site(const std::string& text) {
-  const std::vector<std::string> words = words_in(text);
+  const std::vector<std::string> words = split_words(text);
   return {.host = words[0],
           .socket = std::stoi(words[1]),
           .numa = std::stoi(words[2]),
           .core = std::stoi(words[3]),
-          .cpus = system::cpus_in(words[4])};
+          .cpus = system::parse_cpu_list(words[4])};
 }
 
 // Ranks with the same key belong to one endpoint. The key is empty if the rank may run on several endpoints.
@@ -79,7 +80,7 @@ std::optional<int> known_number(int number) {
   return number == unknown ? std::nullopt : std::optional(number);
 }
 
-/// The endpoints, each with its first rank, or the reason why they cannot be used.
+/// The endpoints, each with its first rank, or why they cannot be used.
 struct Choice {
   std::vector<EndpointFacts> endpoints;
   std::string error;
@@ -96,7 +97,7 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
       choice.error = option + "rank " + std::to_string(rank) + " on " + site.host +
                      " may run on more than one " +
                      (kind == EndpointKind::numa ? "NUMA node" : name_of(kind)) +
-                     ", or this system does not report it; bind ranks with options of the launcher";
+                     ", or this system does not report it; bind ranks with the launcher's options";
       return choice;
     }
     if (!seen.insert(key).second) continue;
@@ -111,7 +112,7 @@ Choice choose(const std::vector<std::string>& sites, EndpointKind kind) {
   return choice;
 }
 
-// For each endpoint, the first rank on its host.
+// Returns, for each endpoint, the first rank on its host.
 std::vector<int> readers_of(const std::vector<std::string>& sites,
                             const std::vector<EndpointFacts>& endpoints) {
   std::map<std::string, int> first;
@@ -123,19 +124,19 @@ std::vector<int> readers_of(const std::vector<std::string>& sites,
   return readers;
 }
 
-// The reason why the requested rounds need more endpoints, or an empty text.
+// Returns why the requested rounds are not possible with these endpoints, or an empty text.
 std::string rounds_error(const FabricOptions& fabric) {
   const int endpoints = static_cast<int>(fabric.ranks.size());
-  const std::string there_are = "; there are " + std::to_string(endpoints) + " endpoints: ";
-  if (fabric.rounds == RoundKind::some && fabric.each_meets > circle_rounds(endpoints)) {
-    return "-rounds " + std::to_string(fabric.each_meets) + there_are + "give at most " +
+  const std::string count = std::to_string(endpoints) + " endpoints";
+  if (fabric.rounds == RoundKind::some && fabric.requested_rounds > circle_rounds(endpoints)) {
+    return "-rounds " + std::to_string(fabric.requested_rounds) + ": with " + count + ", give at most " +
            std::to_string(circle_rounds(endpoints)) + ", or leave it out";
   }
   for (const EndpointPairs& pairs : fabric.listed) {
     for (const EndpointPair& pair : pairs) {
       if (std::max(pair.a, pair.b) < endpoints) continue;
-      return "-pairs_file: pair " + std::to_string(pair.a) + "-" + std::to_string(pair.b) + there_are +
-             "give numbers from 0 to " + std::to_string(endpoints - 1);
+      return "-pairs_file: pair " + std::to_string(pair.a) + "-" + std::to_string(pair.b) + ": with " +
+             count + ", give numbers from 0 to " + std::to_string(endpoints - 1);
     }
   }
   return {};
@@ -153,7 +154,7 @@ std::vector<EndpointFacts> choose_endpoints(ProcessGroup& world, Options& option
   if (world.rank() == 0) fabric.readers = readers_of(sites, choice.endpoints);
   std::vector<std::string> ranks;
   for (const EndpointFacts& endpoint : choice.endpoints) ranks.push_back(std::to_string(endpoint.rank));
-  for (const std::string& rank : words_in(world.broadcast(joined(ranks)))) {
+  for (const std::string& rank : split_words(world.broadcast(join_words(ranks)))) {
     fabric.ranks.push_back(std::stoi(rank));
   }
   if (const std::string why = rounds_error(fabric); !why.empty()) throw UsageError(why);
@@ -164,7 +165,7 @@ void require_timeout_calls(const Options& options) {
   if (!options.fabric || options.fabric->timeout_seconds <= 0) return;
   for (const std::string_view call : TimeoutProcessGroup::needs) {
     if (const std::string_view why = call::unusable_reason(call); !why.empty()) {
-      throw UsageError("-pair_timeout: " + std::string(why) + "; give -pair_timeout 0, which waits forever");
+      throw UsageError("-pair_timeout: " + std::string(why) + "; use -pair_timeout 0, which waits forever");
     }
   }
 }

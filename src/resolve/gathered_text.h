@@ -1,4 +1,4 @@
-// Texts that ranks send each other: lists of words joined into one text, and error messages.
+// Texts that ranks send each other: error messages, and lists of words join_words into one text.
 #pragma once
 
 #include <span>
@@ -11,17 +11,17 @@
 
 namespace openimb {
 
-/// Ends each word of a joined text. It occurs in no argument, no text file, and no name of a host, an
+/// Ends each word of a join_words text. It occurs in no argument, no text file, and no name of a host, an
 /// interface or a GPU.
 inline constexpr char separator = '\0';
 
-inline std::string joined(std::span<const std::string> words) {
+inline std::string join_words(std::span<const std::string> words) {
   std::string text;
   for (const std::string& word : words) (text += word) += separator;
   return text;
 }
 
-inline std::vector<std::string> words_in(std::string_view text) {
+inline std::vector<std::string> split_words(std::string_view text) {
   const std::vector<std::string_view> words = split(text, separator);
   return {words.begin(), words.end() - 1};
 }

@@ -15,7 +15,7 @@ namespace openimb {
 
 namespace {
 
-GpuApi api_named(std::string_view name) {
+GpuApi parse_api(std::string_view name) {
   return name == name_of(GpuApi::cuda) ? GpuApi::cuda : GpuApi::rocm;
 }
 
@@ -23,14 +23,13 @@ std::string memory_option(const MemoryChoice& memory) {
   return memory.is_host() ? "-load device" : "-memory " + memory.names();
 }
 
-std::optional<GpuApi> named_api(const MemoryChoice& memory) {
+std::optional<GpuApi> requested_api(const MemoryChoice& memory) {
   if (memory.any_api) return std::nullopt;
   const std::optional<GpuApi> send = api_of(memory.send);
   return send ? send : api_of(memory.receive);
 }
 
-/// The API for which rank 0 finds a driver and a GPU, or the reason why there is none. CUDA comes before
-/// ROCm.
+/// The API for which rank 0 finds a driver and a GPU, or why there is none. CUDA comes before ROCm.
 struct ApiChoice {
   std::optional<GpuApi> api;
   std::string why;
@@ -50,21 +49,21 @@ ApiChoice find_api() {
 }
 
 GpuApi choose_api(ProcessGroup& world, MemoryChoice& memory) {
-  std::optional<GpuApi> api = named_api(memory);
+  std::optional<GpuApi> api = requested_api(memory);
   if (!api && !memory.any_api) api = GpuApi::cuda;  // only -load device, which needs CUDA
   if (api) return *api;
   const ApiChoice mine = world.rank() == 0 ? find_api() : ApiChoice{};
   const std::string why = world.broadcast(mine.why);
   const std::string name = world.broadcast(mine.api ? name_of(*mine.api) : "");
   if (name.empty()) throw UsageError(memory_option(memory) + ": no usable GPU: " + why);
-  api = api_named(name);
+  api = parse_api(name);
   memory.send = kind_for_api(memory.send, *api);
   memory.receive = kind_for_api(memory.receive, *api);
   memory.any_api = false;
   return *api;
 }
 
-// The index of this rank's GPU. Throws DeviceError.
+// Returns the index of this rank's GPU. Throws DeviceError.
 int choose_index(int world_rank, int host_rank, const MemoryChoice& memory, int devices) {
   if (devices == 0) throw DeviceError("the driver reports no GPU");
   switch (memory.gpu) {
@@ -86,9 +85,9 @@ int choose_index(int world_rank, int host_rank, const MemoryChoice& memory, int 
 void require_managed(const Device& device, const MemoryChoice& memory) {
   if (!memory.is_managed()) return;
   const std::string gpu = device.facts().name;
-  if (!device.facts().has_managed_memory) throw DeviceError(gpu + " has no managed memory; give -memory D");
+  if (!device.facts().has_managed_memory) throw DeviceError(gpu + " has no managed memory; use -memory D");
   if (memory.load == LoadPlace::device && !device.facts().concurrent_managed_access) {
-    throw DeviceError(gpu + ": the host cannot access managed memory while the GPU computes; give -load cpu");
+    throw DeviceError(gpu + ": the host cannot access managed memory while the GPU computes; use -load cpu");
   }
 }
 
@@ -117,20 +116,20 @@ std::unique_ptr<Device> open(MpiProcessGroup& world, const MemoryChoice& memory,
   return device;
 }
 
-// The GPU of this rank as a text for group_by_gpu().
+// Describes this rank's GPU in a text for group_by_gpu().
 std::string facts_to_text(const DeviceFacts& facts) {
   const std::string api = name_of(facts.api);
-  return joined(std::array{system::host_name(), std::to_string(facts.index), facts.name, api, facts.driver,
-                           facts.bus_address, std::to_string(facts.memory_bytes),
-                           std::to_string(facts.l2_bytes)});
+  return join_words(std::array{system::host_name(), std::to_string(facts.index), facts.name, api,
+                               facts.driver, facts.bus_address, std::to_string(facts.memory_bytes),
+                               std::to_string(facts.l2_bytes)});
 }
 
 GpuFacts parse_facts(std::string_view text) {
-  const std::vector<std::string> words = words_in(text);
+  const std::vector<std::string> words = split_words(text);
   return {.host = words[0],
           .index = std::stoi(words[1]),
           .name = words[2],
-          .api = api_named(words[3]),
+          .api = parse_api(words[3]),
           .driver = words[4],
           .bus_address = words[5],
           .memory_bytes = std::stoll(words[6]),
@@ -138,7 +137,7 @@ GpuFacts parse_facts(std::string_view text) {
           .ranks = {}};
 }
 
-// The GPUs of the launch with their ranks, in the order of their first ranks.
+// Returns the GPUs of the launch with their ranks, in the order of their first ranks.
 std::vector<GpuFacts> group_by_gpu(const std::vector<std::string>& texts) {
   std::vector<GpuFacts> all;
   std::vector<std::string_view> seen;
@@ -155,7 +154,7 @@ std::vector<GpuFacts> group_by_gpu(const std::vector<std::string>& texts) {
 }
 
 // Throws UsageError if the MPI does not support the chosen memory. Pinned memory is host memory and needs no
-// support. Managed memory needs it, because transports that bypass the CPU cannot follow its pages.
+// support. Managed memory needs support, because transports that bypass the CPU cannot follow its pages.
 GpuSupport require_support(ProcessGroup& world, GpuApi api, Options& options) {
   MemoryChoice& memory = options.memory;
   const GpuAnswers answers = ask_for_gpu_support(api, system::find_function);
@@ -164,11 +163,10 @@ GpuSupport require_support(ProcessGroup& world, GpuApi api, Options& options) {
   if (memory.trusts_mpi() || (!memory.uses_device() && !memory.is_managed())) return mine;
   std::string why;
   if (mine.answer == GpuSupport::Answer::no) {
-    why =
-        "does not support memory of " + std::string(title_of(api)) + " (" + mine.source + "); " + mine.remedy;
+    why = "does not support " + std::string(title_of(api)) + " memory (" + mine.source + "); " + mine.remedy;
   } else if (mine.answer == GpuSupport::Answer::unknown) {
-    why = "may not support memory of " + std::string(title_of(api)) + " (" + mine.source +
-          "), and then crashes; use another MPI";
+    why = "may not support " + std::string(title_of(api)) + " memory (" + mine.source +
+          ") and could crash; use another MPI";
   }
   why = first_message(world, why);
   if (!why.empty())

@@ -25,7 +25,8 @@ std::optional<OffCache> resolve_off_cache(ProcessGroup& world, const Options& op
   if (cache.cache_line == 0) cache.cache_line = line > 0 ? line : default_cache_line;
   if (cache.cache_size == 0) {
     throw UsageError(
-        "-off_cache -1: cache size of this machine unknown; give the size in MB, for example: -off_cache 32");
+        "-off_cache -1: the cache size of this machine is unknown; give it in MB, for example: -off_cache "
+        "32");
   }
   return cache;
 }

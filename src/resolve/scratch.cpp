@@ -32,9 +32,9 @@ ScratchFiles::ScratchFiles(const Component& component, MpiProcessGroup& world, c
   constexpr const char* guide_name = "IMB_out";
   std::error_code error;
   const fs::path path = fs::absolute(options.file.empty() ? "." : options.file, error).lexically_normal();
-  asked_ = world.broadcast((fs::is_directory(path, error) ? path / guide_name : path).string());
-  require_writable(world, fs::path(asked_).parent_path().string());
-  base_ = world.broadcast(asked_ + "." + system::unique_name());
+  requested_path_ = world.broadcast((fs::is_directory(path, error) ? path / guide_name : path).string());
+  require_writable(world, fs::path(requested_path_).parent_path().string());
+  base_ = world.broadcast(requested_path_ + "." + system::unique_name());
   responsible_ = world.communicator().split_by_host().rank() == 0;
   if (!responsible_) guardian_.reset();
   if (guardian_) guardian_->watch(base_);

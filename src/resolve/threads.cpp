@@ -15,8 +15,8 @@ namespace openimb {
 
 namespace {
 
-// OMP_NUM_THREADS of rank 0, because launchers may set the variable on one host only; 1 if it is not set. The
-// first number of a list applies to the outermost level of parallelism.
+// Returns OMP_NUM_THREADS of rank 0, because launchers may set the variable on only one host; 1 if it is not
+// set. The first number of a list applies to the outermost level of parallelism.
 int environment_threads(ProcessGroup& world) {
   const char* const mine = world.rank() == 0 ? std::getenv("OMP_NUM_THREADS") : nullptr;
   const std::string text = world.broadcast(mine != nullptr ? mine : "");
@@ -42,9 +42,10 @@ void require_comms(const Component& component, const Options& options) {
   for (const SelectedBenchmark& selected : options.selection) {
     const Spec& spec = component.list.benchmarks[static_cast<std::size_t>(selected.index)];
     if (spec.kind == Kind::parallel_transfer) continue;
-    throw UsageError("-comm shared: " + std::string(spec.name) +
-                     " is a collective, which needs a communicator for each thread; name transfers only, for "
-                     "example: -comm shared PingPongMT");
+    throw UsageError(
+        "-comm shared: " + std::string(spec.name) +
+        " is a collective, which needs a communicator for each thread; select only transfers, for "
+        "example: -comm shared PingPongMT");
   }
 }
 
@@ -104,11 +105,11 @@ std::unique_ptr<ThreadTeam> make_team(MpiProcessGroup& world, const Options& opt
   int first = 0;
   if (threads.pinned) {
     cpus = system::usable_cpus();
-    // Processes of a host that may use the same CPUs share them out.
+    // Processes on one host that may use the same CPUs divide them among themselves.
     const Communicator host_comm = world.communicator().split_by_host();
     MpiProcessGroup host(host_comm);
-    const std::string mine = system::cpu_list(cpus);
-    const std::vector<std::string> all = words_in(host.broadcast(joined(host.gather(mine))));
+    const std::string mine = system::format_cpu_list(cpus);
+    const std::vector<std::string> all = split_words(host.broadcast(join_words(host.gather(mine))));
     first = threads.count * static_cast<int>(std::count(all.begin(), all.begin() + host.rank(), mine));
     begin = [&](int thread) {
       const auto index = static_cast<std::size_t>(first + thread) % std::max<std::size_t>(1, cpus.size());
@@ -118,7 +119,7 @@ std::unique_ptr<ThreadTeam> make_team(MpiProcessGroup& world, const Options& opt
   std::unique_ptr<ThreadTeam> team;
   system::block_signals_during([&] { team = std::make_unique<ThreadTeam>(threads.count, begin); });
   if (world.any(refused)) {
-    throw UsageError("-pin_threads: this system does not let a thread be bound to a CPU; leave it out");
+    throw UsageError("-pin_threads: this system cannot bind threads to CPUs; leave it out");
   }
   if (device != nullptr) team->run([device](int) { device->attach_thread(); });
   return team;

@@ -1,4 +1,4 @@
-// The threads of a launch: chooses their number, checks the thread level of MPI, and binds them to CPUs.
+// Chooses the number of threads, checks the thread level of MPI, and binds threads to CPUs.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct GrantedLevel {
   std::string place = {};  ///< " on rank 1" if other ranks have a higher level; otherwise empty
 };
 
-/// The lowest of the levels that ranks have. `mine`: the level of this rank. Collective.
+/// Returns the lowest thread level of any rank. `mine`: the level of this rank. Collective.
 GrantedLevel lowest_granted_level(ProcessGroup& world, ThreadLevel mine);
 
 /// Fills in Options::threads.count. Collective. Throws UsageError on all ranks if the threads are not
@@ -27,8 +27,8 @@ GrantedLevel lowest_granted_level(ProcessGroup& world, ThreadLevel mine);
 void resolve_threads(const Component& component, ProcessGroup& world, const GrantedLevel& granted,
                      Options& options);
 
-/// Starts the team of -threads; with -pin_threads its threads are bound to CPUs. `device`: null, or the GPU
-/// of all threads. Collective. Throws UsageError on all ranks if threads cannot be bound.
+/// Starts the team of -threads. With -pin_threads its threads are bound to CPUs. `device`: the GPU of all
+/// threads, or null. Collective. Throws UsageError on all ranks if threads cannot be bound.
 std::unique_ptr<ThreadTeam> make_team(MpiProcessGroup& world, const Options& options, Device* device);
 
 }  // namespace openimb

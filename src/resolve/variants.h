@@ -1,4 +1,4 @@
-// -alternate: the control variables of the MPI library (MPI_T).
+// -alternate: tries the control variables of the MPI library (MPI_T).
 #pragma once
 
 #include <memory>

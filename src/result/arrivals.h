@@ -1,5 +1,5 @@
-// Computes a row's values from the times, by the common clock, at which ranks began and ended each
-// repetition.
+// Computes a row's values from the times at which ranks began and ended each repetition. The times are
+// readings of the common clock.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace openimb {
 
-/// Times of each repetition of a group, in seconds of the common clock. `late` is above 0 if a rank began
-/// late: the repetition is then invalid.
+/// The times of each repetition of a group, in seconds of the common clock. `late` is above 0 if a rank began
+/// late, which makes the repetition invalid.
 struct ArrivalSeries {
   std::vector<double> first_arrival, last_arrival, first_exit, last_exit, late;
 
   std::size_t size() const { return late.size(); }
   /// Number of valid repetitions.
   std::size_t valid() const;
-  /// The part of `values` that belongs to valid repetitions.
+  /// Returns the elements of `values` that belong to valid repetitions.
   std::vector<double> valid_values(const std::vector<double>& values) const;
-  /// Seconds from the last arrival to the last exit, of valid repetitions.
+  /// Returns the seconds from the last arrival to the last exit, for valid repetitions.
   std::vector<double> times_from_last() const;
 };
 
@@ -33,7 +33,7 @@ struct GroupArrivals {
 
 GroupArrivals summarize_arrivals(const ArrivalSeries& series);
 
-/// Median of the differences a - b over valid repetitions; NaN if there are none.
+/// Returns the median of the differences a - b over valid repetitions; NaN if no repetition is valid.
 double median_difference(const ArrivalSeries& series, const std::vector<double>& a,
                          const std::vector<double>& b);
 

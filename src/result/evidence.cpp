@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t cpu_index = index_of(Counter::cpu);
 
-void include(Evidence::Total& total, double value, int rank) {
+void add_value(Evidence::Total& total, double value, int rank) {
   if (!(value > 0)) return;
   total.sum += value;
   if (value <= total.most) return;
@@ -18,11 +18,11 @@ void include(Evidence::Total& total, double value, int rank) {
   total.rank = rank;
 }
 
-// Adds the counters of a rank, or those of its host (`per_host`).
-void include_all(Evidence& evidence, const Reading& change, int rank, bool per_host) {
+// Adds the counters of a rank or, if `per_host`, of its host.
+void add_counters(Evidence& evidence, const Reading& change, int rank, bool per_host) {
   for (const SummedCounter& summed : summed_counters) {
     const std::size_t i = index_of(summed.counter);
-    if (summed.per_host == per_host) include(evidence.totals[i], change[i], rank);
+    if (summed.per_host == per_host) add_value(evidence.totals[i], change[i], rank);
   }
 }
 
@@ -51,13 +51,13 @@ Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> rank
   for (const int rank : ranks) {
     const Reading& change = by_rank[static_cast<std::size_t>(rank)];
     if (change.size() < rank_counters) continue;
-    include_all(evidence, change, rank, false);
+    add_counters(evidence, change, rank, false);
     if (change[cpu_index] < -1) evidence.moved.push_back(rank);
   }
   for (const int rank : readers) {
     const Reading& change = by_rank[static_cast<std::size_t>(rank)];
     if (change.size() < rank_counters) continue;
-    include_all(evidence, change, rank, true);
+    add_counters(evidence, change, rank, true);
     for (std::size_t i = rank_counters; i + 1 < change.size(); i += 2) {
       if (!(change[i] > 0) && !(change[i + 1] > 0)) continue;
       evidence.interfaces.push_back(

@@ -1,6 +1,6 @@
 // What the operating system counted while a row was measured. It shows what may have disturbed the row, and
-// which interfaces carried its messages. Read before and after each sample, outside the clock
-// (system/counter_reader.h).
+// which interfaces carried its messages. The counters are read before and after each sample, outside the
+// timed region (system/counter_reader.h).
 #pragma once
 
 #include <array>
@@ -47,7 +47,7 @@ static_assert([] {
   return summed_counters.size() == index_of(Counter::cpu);
 }());
 
-/// One rank's counters since an arbitrary start. NaN: unknown.
+/// One rank's counters since an arbitrary time. NaN: unknown.
 using Reading = std::vector<double>;
 /// Subtracts two readings. The CPU comes from `after`; it is -2 - CPU if the rank has moved to another CPU.
 Reading reading_difference(std::span<const double> before, std::span<const double> after);
@@ -73,8 +73,8 @@ struct Evidence {
   Evidence& operator+=(const Evidence& other);
 };
 
-/// `by_rank`: results of reading_difference(), by world rank. `ranks`: the ranks of the row. `readers`: the
-/// ranks whose readings of host counters are used; by default all ranks.
+/// Combines the readings of a row. `by_rank`: results of reading_difference(), by world rank. `ranks`: the
+/// ranks of the row. `readers`: the ranks whose readings of host counters are used; by default all ranks.
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks,
                      std::span<const int> readers);
 Evidence evidence_of(std::span<const Reading> by_rank, std::span<const int> ranks);

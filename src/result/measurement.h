@@ -43,16 +43,16 @@ struct SampleStatistics {
   std::optional<Interval> interval = {};  ///< 95 %, of the table's first precision target, in seconds
   /// Half width of the interval as a fraction of the median; the largest of all precision targets.
   std::optional<double> half_width;
-  double effective = 0;            ///< number of independent samples that would have as wide an interval
+  double effective = 0;  ///< number of independent samples that would give an interval of the same width
   std::vector<State> states = {};  ///< of the machine, fastest first
   int between_states = 0;          ///< samples whose two probes are in different states
   bool reference = true;           ///< whether only samples of the fastest state are used
   std::vector<State> modes = {};   ///< levels of the samples used, if they lie at two or three; seconds
-  Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than asked for
+  Shortfall shortfall = Shortfall::none;  ///< why the interval is wider than requested
 };
 template <>
 inline constexpr Names<4> names_of<SampleStatistics::Shortfall> = {"none", "budget", "passes", "interrupted"};
-/// As text states them.
+/// The reasons in text.
 inline constexpr Names<4> shortfall_reasons = {"", "the budget was spent", "all passes are done",
                                                "the launch was interrupted"};
 constexpr const char* reason_of(SampleStatistics::Shortfall shortfall) {
@@ -87,23 +87,24 @@ struct SlowestRank {
   auto operator<=>(const SlowestRank&) const = default;
 };
 
-/// About repetitions that begin at agreed times. Ranks are world ranks.
+/// Facts about repetitions that begin at agreed times. Ranks are world ranks.
 struct Arrivals {
-  std::optional<int> late_rank = {};      ///< the rank that was late most often
-  std::optional<int> last_out_rank = {};  ///< the last to exit, if the clocks tell and the root is fixed
-  bool given_up = false;                  ///< too few repetitions were valid
+  std::optional<int> late_rank = {};  ///< the rank that was late most often
+  std::optional<int> last_out_rank =
+      {};                 ///< the last rank to exit, if the clocks are precise enough and the root is fixed
+  bool given_up = false;  ///< too few repetitions were valid
 };
 
 /// One line of a table: one group, or all groups together.
 struct Row : Figures {
-  int group = -1;       ///< index into Grouping::groups; -1: all groups (or the only one)
-  int taking_part = 0;  ///< processes of a group that have a time
+  int group = -1;        ///< index into Grouping::groups; -1: all groups (or the only one)
+  int participants = 0;  ///< processes of a group that have a time
   SlowestRank slowest;
   Arrivals arrivals;
   std::vector<double> thread_seconds;  ///< time_max of each thread over the ranks; empty with one thread
   /// If threads take turns: the part of thread_seconds spent waiting for the turn.
   std::vector<double> thread_waiting;
-  std::vector<std::pair<std::string, std::string>> hints;  ///< in force for the file
+  std::vector<std::pair<std::string, std::string>> hints;  ///< that MPI uses for the file
   std::optional<std::int64_t> defects;     ///< received bytes that differ from what a correct MPI delivers
   std::optional<Tail> tail;                ///< with -show_tail or -dumpfile
   std::vector<double> repetition_seconds;  ///< if there is a tail: seconds of each repetition, in order
@@ -208,7 +209,7 @@ struct RunFacts {
       {};  ///< "4 ranks on 2 CPUs of node0"; empty: no host has more ranks than CPUs
   std::vector<EndpointFacts> endpoints;  ///< for IMB-FABRIC
   std::optional<Startup> startup = {};
-  std::vector<std::vector<std::string>> interfaces;  ///< by world rank: the interfaces that the rank reads
+  std::vector<std::vector<std::string>> interfaces;  ///< by world rank: the interfaces that the rank observes
   std::vector<std::pair<std::string, std::string>> environment;  ///< variables that configure the MPI library
   std::string file;                   ///< path of the test files without suffixes; empty: no files
   std::string file_system;            ///< its type, "ext4"; empty: unknown

@@ -26,7 +26,7 @@ struct Extremes {
   }
 };
 
-// Extremes over all threads, or over one thread.
+// Returns the extremes over all threads, or over one thread.
 Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threads,
                      std::span<const double> seconds, std::optional<std::size_t> thread = {}) {
   Extremes extremes;
@@ -41,7 +41,8 @@ Extremes extremes_of(std::span<const std::vector<int>> groups, std::size_t threa
   return extremes;
 }
 
-// Returns for each thread the value in `shown`, times `factor`, of the rank with the largest `seconds`.
+// Finds, for each thread, the rank with the largest `seconds`, and returns that rank's value in `shown`,
+// times `factor`.
 std::vector<double> slowest_by_thread(std::span<const std::vector<int>> groups, std::size_t threads,
                                       std::span<const double> seconds, std::span<const double> shown,
                                       double factor) {
@@ -53,8 +54,8 @@ std::vector<double> slowest_by_thread(std::span<const std::vector<int>> groups, 
   return slowest;
 }
 
-// Seconds of computation per repetition, on the rank `shown`. In a single transfer one process waits while
-// the other computes, so the times of both are added, and averaged over the groups.
+// Returns the seconds of computation per repetition on the rank `shown`. In a single transfer one process
+// waits while the other computes, so the times of both are added, and the sums are averaged over the groups.
 double computation_of(const Table& table, std::span<const std::vector<int>> members,
                       std::span<const double> seconds, std::size_t shown) {
   if (table.spec.kind != Kind::single_transfer) return seconds[shown];
@@ -62,14 +63,14 @@ double computation_of(const Table& table, std::span<const std::vector<int>> memb
   return all.sum / static_cast<double>(members.size());
 }
 
-// Computes the row of these groups: all groups, or one.
+// Computes the row of one group or of all groups.
 Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> members,
            std::span<const double> seconds, const OverlapTimes& overlapped) {
   const double factor = factor_of(table, in_flight);
   const auto threads = static_cast<std::size_t>(table.timed_threads());
   const Extremes times = extremes_of(members, threads, seconds);
   Row row;
-  row.taking_part = times.count / static_cast<int>(threads * members.size());
+  row.participants = times.count / static_cast<int>(threads * members.size());
   row[Figure::time_min] = factor * times.least;
   row[Figure::time_max] = factor * times.most;
   row[Figure::time_avg] = times.count > 0 ? factor * times.sum / times.count : 0;
@@ -87,7 +88,7 @@ Row row_of(const Table& table, int in_flight, std::span<const std::vector<int>> 
   return row;
 }
 
-// Wrong bytes in all groups, or in the group of the row.
+// Returns the number of wrong bytes in the row's group, or in all groups.
 std::int64_t defects_of(const Table& table, const Row& row, std::span<const double> wrong) {
   std::int64_t defects = 0;
   for (int group = 0; group < table.grouping.group_count(); ++group) {
@@ -99,8 +100,8 @@ std::int64_t defects_of(const Table& table, const Row& row, std::span<const doub
   return defects;
 }
 
-// Sets the worst values of the row's groups: none where a group has none. Only a row of one group names
-// ranks.
+// Sets each figure to the worst value of the row's groups, or to NaN if a group lacks it. Only a row of one
+// group names ranks.
 void set_arrivals(Row& row, const PointTimes& times) {
   const auto all = std::span(times.arrivals);
   const auto groups = row.group < 0 ? all : all.subspan(static_cast<std::size_t>(row.group), 1);
@@ -128,10 +129,10 @@ void set_arrivals(Row& row, const PointTimes& times) {
   row[Figure::arrival_width] = times.arrival_width;
 }
 
-// Number of messages that the table's rates count per time of the row.
+// Returns how many messages the table's rates count in the time that the row shows.
 double messages_of(const Table& table, const Row& row, int in_flight) {
   const Spec& spec = table.spec;
-  const int pairs = row.taking_part / 2;
+  const int pairs = row.participants / 2;
   switch (table.format().rates) {
     case Rates::per_process:
       return spec.messages_per_process *
@@ -139,7 +140,7 @@ double messages_of(const Table& table, const Row& row, int in_flight) {
     case Rates::all_pairs:
       return static_cast<double>(spec.messages_per_process) * in_flight * pairs;
     case Rates::all_processes:
-      return spec.sent * row.taking_part * (spec.message_rate ? in_flight : 1);
+      return spec.sent * row.participants * (spec.message_rate ? in_flight : 1);
     case Rates::per_message:
       return static_cast<double>(pairs) * table.timed_threads();
     case Rates::none:
@@ -161,13 +162,14 @@ void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_fli
   if (rates == Rates::none) return;
   const auto per_second = [&](Figure time, double count) { return row[time] > 0 ? count / row[time] : 0; };
   const double messages = messages_of(table, row, in_flight);
-  // As in IMB-MT: the message rate uses the mean time of all threads, the throughput the time of the slowest.
+  // As in IMB-MT, the message rate uses the mean time of all threads, and the throughput the time of the
+  // slowest.
   const bool single_message = rates == Rates::per_message;
   if (rates != Rates::per_process) {
     row[Figure::messages_per_second] =
         per_second(single_message ? Figure::time_avg : Figure::time_max, messages);
   }
-  const double lengths = single_message ? row.taking_part / 2 : messages;
+  const double lengths = single_message ? row.participants / 2 : messages;
   row[Figure::bytes_per_second] = per_second(Figure::time_max, lengths) * static_cast<double>(bytes);
 }
 

@@ -1,5 +1,5 @@
-// Computes a row's values from times per rank. Source: guide, "Output". Quantiles are nearest ranks (Hyndman
-// and Fan 1).
+// Computes a row's values from times per rank. Source: guide, "Output". Quantiles use the nearest rank
+// (Hyndman and Fan 1).
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct PointTimes {
   std::vector<double> defects = {};  ///< wrong bytes by world rank; empty without -check
   std::optional<double> load_drift = {};
   std::vector<std::pair<std::string, std::string>> hints = {};
-  /// For repetitions that begin at agreed times, by group; else empty. The values of the clock and of
-  /// -arrival hold for all groups; NaN: none.
+  /// By group, if repetitions begin at agreed times; otherwise empty. The three values that follow apply to
+  /// all groups; NaN: not measured.
   std::vector<GroupArrivals> arrivals = {};
   double clock_bound = GroupArrivals::none, clock_disagreement = GroupArrivals::none;
   double arrival_width = GroupArrivals::none;
@@ -53,23 +53,23 @@ Measurement measurement_of(const Table& table, std::int64_t bytes, std::int64_t 
 std::vector<Row> rows_of(const Table& table, std::int64_t bytes, int in_flight,
                          std::span<const double> seconds, const OverlapTimes& overlapped = {});
 
-/// Ratio of the time that the table shows to the time of a repetition.
+/// Returns the ratio of the time that the table shows to the time of a repetition.
 double factor_of(const Table& table, int in_flight);
 
 /// Computes the figures that follow from other figures of the row and from the processes that took part
 /// (PassCombination::derived).
 void derive_figures(Row& row, const Table& table, std::int64_t bytes, int in_flight);
 
-/// Percentage of the shorter of communication and computation that overlapped with the other; 0 if either
-/// takes no time. Source: guide, "Measuring Communication and Computation Overlap".
+/// Returns how much of the shorter of communication and computation overlapped with the other, in percent; 0
+/// if either takes no time. Source: guide, "Measuring Communication and Computation Overlap".
 double overlap_percent(double t_pure, double t_cpu, double t_ovrl);
 
-/// Quantiles of one row's repetitions. `seconds` must not be empty.
+/// Returns the quantiles of one row's repetitions. `seconds` must not be empty.
 Tail tail_of(std::vector<double> seconds);
 
-/// Seconds per repetition of a row, from the seconds of its `segments` (at least one). It is their mean
-/// without the slowest and the fastest tenth (rounded down), so that a segment in which the CPU was taken
-/// away does not decide the row.
+/// Returns the seconds per repetition of a row from the seconds of its `segments` (at least one). The result
+/// is their mean without the slowest and the fastest tenth (rounded down), so that a segment in which a rank
+/// lost its CPU does not decide the row.
 double trimmed_mean(std::vector<double> segments);
 
 }  // namespace openimb

@@ -31,7 +31,7 @@ struct LoadUse {
 class Batch {
  public:
   virtual ~Batch() = default;
-  /// Called untimed before each timed run and each check. Renews what they need unused, such as a file.
+  /// Called untimed before each timed run and each check. Replaces what these need unused, such as a file.
   virtual void prepare() {}
   /// Called untimed after all measured repetitions. Verifies their effect, such as the size of a file.
   virtual void conclude(std::int64_t /*repetitions*/) {}
@@ -44,16 +44,17 @@ class Batch {
   /// Runs repetitions untimed; fills the buffers before each one and compares them after it. Returns the
   /// number of wrong bytes. Restores the buffers.
   virtual std::int64_t check(std::int64_t repetitions) = 0;
-  /// Seconds of each thread of this rank in the last run; empty with one thread and in benchmarks without
-  /// threads.
+  /// Returns the seconds of each thread of this rank in the last run; empty with one thread and in benchmarks
+  /// without threads.
   virtual std::span<const double> thread_seconds() const { return {}; }
-  /// The part of thread_seconds() in which each thread waited for its turn; empty unless threads take turns.
+  /// Returns the part of thread_seconds() in which each thread waited for its turn; empty unless threads take
+  /// turns.
   virtual std::span<const double> thread_waiting() const { return {}; }
   /// Whether this rank has a time to report.
   virtual bool takes_part() const = 0;
   /// Returns this rank's error since the last call, in one line, if it did not end the job; else empty.
   virtual std::string take_error() { return {}; }
-  /// The MPI_Info hints in force for the file.
+  /// Returns the hints (MPI_Info) that MPI uses for the file.
   virtual Hints hints() const { return {}; }
 };
 

@@ -1,5 +1,5 @@
-// The clock that ranks share with -sync_start clock. The session uses it through this interface: src/clocks
-// implements it on MPI, the unit tests without.
+// The clock that ranks share with -sync_start clock. The session uses it through this interface. src/clocks
+// implements it with MPI, and the unit tests without.
 #pragma once
 
 namespace openimb {
@@ -9,7 +9,7 @@ class CommonClock {
  public:
   virtual ~CommonClock() = default;
   /// Compares the clocks of all ranks; collective over the world. Returns false on all ranks if a clock was
-  /// set since the last call: what was measured in between is invalid.
+  /// set since the last call. Measurements since then are invalid.
   virtual bool synchronize() = 0;
   /// Seconds since the last synchronize() on this rank.
   virtual double age() const = 0;
@@ -21,7 +21,7 @@ class CommonClock {
   /// At the last synchronization, the largest difference of common time within pairs of ranks that compare
   /// their clocks only to check them, in seconds. NaN without such pairs. Equal on all ranks.
   virtual double disagreement() const = 0;
-  /// Seconds by which a rank may begin a repetition too late; beyond them the repetition is invalid.
+  /// A repetition is invalid if a rank begins it later than planned by more than this number of seconds.
   virtual double tolerance() const = 0;
   /// A reading of this rank's clock.
   virtual double now() const = 0;

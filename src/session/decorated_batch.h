@@ -1,4 +1,4 @@
-// Decorators of a Batch: what surrounds each call of a point's batch.
+// Decorators of a Batch do something before or after each call of a point's batch.
 #pragma once
 
 #include <functional>
@@ -48,7 +48,7 @@ class DecoratedBatch : public Batch {
   std::unique_ptr<Batch> batch_;
 };
 
-/// Puts the variables of the table's variant in force during each call.
+/// Sets the variables of the table's variant during each call.
 class VariantBatch final : public DecoratedBatch {
  public:
   VariantBatch(OpenTable& table, std::unique_ptr<Batch> batch)
@@ -63,8 +63,8 @@ class VariantBatch final : public DecoratedBatch {
   OpenTable& table_;
 };
 
-/// Lets all ranks agree after each call whether there was an error. `agree` gets this rank's error or an
-/// empty text, and throws on all ranks if any rank has an error.
+/// Makes all ranks agree after each call whether there was an error. `agree` gets this rank's error or an
+/// empty text. It throws on all ranks if any rank has an error.
 class ErrorAgreementBatch final : public DecoratedBatch {
  public:
   ErrorAgreementBatch(std::function<void(const std::string& mine)> agree, std::unique_ptr<Batch> batch)

@@ -1,5 +1,5 @@
-// Counts the results of a launch, equally on all ranks, and reports them. Has also what every session does at
-// the start of a table.
+// Counts the results of a launch, equally on all ranks, and reports them. Every session also uses the
+// functions below, which warm up a table and find out which points cannot be measured.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace openimb {
 class LaunchProgress {
  public:
   explicit LaunchProgress(const SessionContext& context) : context_(context) {}
-  /// Counts and reports.
+  /// Count the result and report it.
   void report(const Table& table, const Failure& failure);
   void report(const Table& table, const Measurement& measurement);
   /// Counts and reports a row over all passes. Its defects were counted with its samples, by count_defects().
@@ -32,9 +32,9 @@ class LaunchProgress {
 /// Returns why a point of an open table has no row, or nothing if it can be measured. Equal on all ranks.
 std::optional<Failure> point_failure(const SessionContext& context, const OpenTable& table,
                                      const Point& point);
-/// The failure of a point during which a clock was set.
+/// Returns the failure of a point during which a clock was set.
 Failure clock_set(const Point& point);
-/// The failure of a point for which a rank found no memory although -mem allows it.
+/// Returns the failure of a point for which a rank found no memory although -mem allows it.
 Failure memory_exhausted(const SessionContext& context, const Point& point);
 
 /// Runs N_WARMUP repetitions with a short message, once per table (guide, "Warm-Up Phase"). Returns the

@@ -20,7 +20,7 @@ namespace openimb {
 
 namespace {
 
-// How many probes the states of the machine are fitted to.
+// The number of probes to which the states of the machine are fitted.
 constexpr std::size_t fitted_for_judgment = 400, fitted_for_report = 1000, fitted_when_interrupted = 200;
 
 /// A point over all passes. Only rank 0 has `rows` and `was_within`. `cost` is this rank's own. All other
@@ -29,7 +29,7 @@ struct PassPoint {
   const Point* point = nullptr;
   int first_row = 0;
   std::int64_t completed = 0;  ///< repetitions measured
-  double seconds_each = 0;     ///< seconds of one repetition, from seconds_each_after()
+  double seconds_each = 0;     ///< seconds of one repetition, from update_seconds_each()
   double cost = 0;             ///< seconds of the last sample with its checks and probes, on this rank
   int samples = 0;
   bool done = false;
@@ -41,7 +41,7 @@ struct PassPoint {
   std::vector<RowSeries> rows;
 };
 
-/// The probes around each sample of the same ranks, and how long these samples are.
+/// How the samples of tables with the same ranks are probed, and how long they are.
 struct Probing {
   int exchanges = 0;  ///< per probe; 0: no probes
   double sample_seconds = 0;
@@ -80,18 +80,18 @@ class PassSession {
   using Variants = std::span<const std::unique_ptr<PassTable>>;
 
   void plan();
-  std::vector<Variants> variants_of_tables() const;
+  std::vector<Variants> group_variants() const;
   void run_pass();
   bool run_variants(Variants variants);
   void begin(PassTable& table);
   void open(PassTable& table);
-  void fail_all_without_memory(PassTable& table);
+  void fail_points_without_memory(PassTable& table);
   bool find_width(Variants variants, std::size_t point);
-  void note_synchronization(bool same);
+  void note_synchronization(bool unchanged);
   void run_point(PassTable& table, PassPoint& entry);
   void take_sample(PassTable& table, PassPoint& entry);
   void add_sample(PassTable& table, PassPoint& entry, PointRun& run, Measurement& measurement);
-  void wait_for_slice(double seconds);
+  void wait_for_turn(double seconds);
   Probing choose_probing(OpenTable& open) const;
   bool must_end(double next = 0);
   bool everything_is_measured() const;
@@ -113,7 +113,7 @@ class PassSession {
   LaunchProgress progress_;
   const double start_;
   double waited_ = 0;          ///< seconds of waiting for other launches
-  double left_of_slice_ = 0;   ///< left of the slice, in seconds of samples
+  double turn_left_ = 0;       ///< seconds of samples that are left in this turn
   double judging_ = 0;         ///< seconds that the last judgment took
   double shown_ = 0;           ///< elapsed() when progress was last shown
   double sample_seconds_ = 0;  ///< seconds per sample, unless probes make samples longer
@@ -157,14 +157,14 @@ void PassSession::plan() {
     }
     points += table.points.size();
   }
-  sample_seconds_ = seconds_of_samples(passes_, points);
+  sample_seconds_ = desired_sample_seconds(passes_, points);
   tick_ = context_.world.allreduce_max(context_.host.clock_resolution());
   constexpr int first_judgment = 20;
   next_judgment_ = first_judgment;
 }
 
-// Groups the tables by their variants, which follow each other and have the same points.
-std::vector<PassSession::Variants> PassSession::variants_of_tables() const {
+// Groups the variants of each table. They follow each other and have the same points.
+std::vector<PassSession::Variants> PassSession::group_variants() const {
   std::vector<Variants> all;
   for (auto first = tables_.begin(); first != tables_.end();) {
     const auto last =
@@ -176,7 +176,7 @@ std::vector<PassSession::Variants> PassSession::variants_of_tables() const {
 }
 
 void PassSession::run_pass() {
-  for (const Variants variants : variants_of_tables()) {
+  for (const Variants variants : group_variants()) {
     if (!run_variants(variants)) return;
   }
 }
@@ -189,14 +189,14 @@ bool PassSession::run_variants(Variants variants) {
     if (!table->begun) {
       begin(*table);
     } else if (!table->open->resume()) {
-      fail_all_without_memory(*table);
+      fail_points_without_memory(*table);
     }
   }
   const std::size_t points = variants.front()->points.size();
   for (std::size_t i = 0; i < points; ++i) {
     if (!find_width(variants, i)) return false;
     const int visit = pass_ - 1 + static_cast<int>(i);
-    for (const int variant : order_of_variants(static_cast<int>(variants.size()), visit)) {
+    for (const int variant : variant_order(static_cast<int>(variants.size()), visit)) {
       PassTable& table = *variants[static_cast<std::size_t>(variant)];
       PassPoint& entry = table.points[i];
       if (table.failure || entry.done || entry.failure) continue;
@@ -218,7 +218,7 @@ void PassSession::begin(PassTable& table) {
 }
 
 void PassSession::open(PassTable& table) {
-  wait_for_slice(sample_seconds_);
+  wait_for_turn(sample_seconds_);
   const ActivityScope opening(context_.host, table.plan.table);
   table.open = context_.resources.open(table.plan);
   table.failure = table.open->failure();
@@ -230,7 +230,7 @@ void PassSession::open(PassTable& table) {
   table.probing = rank_probing->second;
 }
 
-void PassSession::fail_all_without_memory(PassTable& table) {
+void PassSession::fail_points_without_memory(PassTable& table) {
   for (PassPoint& entry : table.points) {
     if (!entry.failure) entry.failure = memory_exhausted(context_, *entry.point);
   }
@@ -251,7 +251,7 @@ bool PassSession::find_width(Variants variants, std::size_t point) {
       PointRun run(context_, first.plan, *first.open, *entry.point,
                    {.sampling = nullptr,
                     .stopping = [] { return false; },
-                    .synchronized = [this](bool same) { note_synchronization(same); }});
+                    .synchronized = [this](bool unchanged) { note_synchronization(unchanged); }});
       entry.width = choice.width * run.even_median();
     } catch (const PointError& failed) {
       entry.failure = failed.failure;
@@ -266,15 +266,15 @@ bool PassSession::find_width(Variants variants, std::size_t point) {
 }
 
 // If a clock was set, the samples since the last synchronization are invalid.
-void PassSession::note_synchronization(bool same) {
+void PassSession::note_synchronization(bool unchanged) {
   for (PassPoint* entry : since_synchronized_) {
-    if (!same && !entry->failure) entry->failure = clock_set(*entry->point);
+    if (!unchanged && !entry->failure) entry->failure = clock_set(*entry->point);
   }
   since_synchronized_.clear();
 }
 
 void PassSession::run_point(PassTable& table, PassPoint& entry) {
-  wait_for_slice(table.probing.sample_seconds);
+  wait_for_turn(table.probing.sample_seconds);
   try {
     take_sample(table, entry);
   } catch (const PointError& failed) {
@@ -294,7 +294,7 @@ void PassSession::take_sample(PassTable& table, PassPoint& entry) {
                 .check = first && context_.options.check,
                 .drift = first,
                 .oldest_clock = oldest_clock_in_passes,
-                .synchronized = [this](bool same) { note_synchronization(same); },
+                .synchronized = [this](bool unchanged) { note_synchronization(unchanged); },
                 .width = entry.width,
                 .exchanges = table.probing.exchanges});
   std::optional<Measurement> measurement = run.measure();
@@ -307,7 +307,7 @@ void PassSession::take_sample(PassTable& table, PassPoint& entry) {
     entry.given_up = entry.completed >= repetitions_to_give_up && too_few_valid(entry.valid, entry.completed);
     entry.done |= entry.given_up;
   }
-  entry.seconds_each = seconds_each_after(entry.seconds_each, run.seconds_each());
+  entry.seconds_each = update_seconds_each(entry.seconds_each, run.seconds_each());
   progress_.ending().measuring_seconds += run.measured_seconds();
   progress_.ending().observing_seconds += run.observing_seconds();
   if (first) progress_.count_defects(*measurement);
@@ -338,19 +338,19 @@ void PassSession::add_sample(PassTable& table, PassPoint& entry, PointRun& run, 
   if (entry.samples == 1) context_.host.progress(progress_.ending());
 }
 
-// The time in which other launches measure does not count toward the budget of this launch. Handing over
-// takes about as long as a short sample, so a slice holds several samples. Launches of the same selection
-// compute the same number of them, and so measure the same rows in each slice, unless slow exchanges make
+// The time in which other launches measure does not count toward the budget of this launch. Passing the turn
+// takes about as long as a short sample, so a turn has several samples. Launches with the same selection
+// compute the same number of samples, so they measure the same rows in each turn, unless slow exchanges make
 // samples longer.
-void PassSession::wait_for_slice(double seconds) {
-  constexpr double slice_seconds = 20e-3;
-  if (left_of_slice_ < seconds / 2) {
-    left_of_slice_ = slice_seconds;
+void PassSession::wait_for_turn(double seconds) {
+  constexpr double turn_seconds = 20e-3;
+  if (turn_left_ < seconds / 2) {
+    turn_left_ = turn_seconds;
     const double asked = context_.host.now();
     context_.host.wait_for_row();
     waited_ += context_.host.now() - asked;
   }
-  left_of_slice_ -= seconds;
+  turn_left_ -= seconds;
 }
 
 // Each of the two probes of a sample takes at most `share` of its time, and needs enough exchanges for the
@@ -385,7 +385,7 @@ bool PassSession::everything_is_measured() const {
   return std::ranges::all_of(tables_, [](const auto& table) { return table->is_idle(); });
 }
 
-// Judgments become rarer, as each further pass adds less.
+// Judgments become rarer, because each further pass changes less.
 bool PassSession::all_are_done() {
   if (!passes_.precision || pass_ < next_judgment_) return false;
   constexpr double growth = 1.2;
@@ -412,7 +412,7 @@ void PassSession::judge() {
     for (const auto& table : tables_) {
       for (PassPoint& entry : table->points) entry.done = is_done(*table, entry);
     }
-    for (const Variants variants : variants_of_tables()) finish_variants_together(variants);
+    for (const Variants variants : group_variants()) finish_variants_together(variants);
     if (!everything_is_measured()) break;
   }
   judging_ = context_.host.now() - begun;
@@ -429,8 +429,8 @@ void PassSession::finish_variants_together(Variants variants) {
   }
 }
 
-// A point is done when it is within the precision at two successive judgments, as one may be chance. It can
-// become undone, if the machine has shown a faster state since.
+// A point is done when it is within the precision at two successive judgments, as one may be chance. It stops
+// being done if the machine has shown a faster state since.
 bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
   if (entry.failure || entry.rows.empty()) return false;
   if (entry.given_up) return true;
@@ -441,7 +441,7 @@ bool PassSession::is_done(const PassTable& table, PassPoint& entry) const {
   return std::exchange(entry.was_within, within) && within;
 }
 
-// An interrupted launch has a fraction of a second for its report, so it fits fewer probes.
+// An interrupted launch has only a fraction of a second for its report, so it fits states to fewer probes.
 void PassSession::report() {
   if (context_.world.rank() == 0)
     assign_states(progress_.interrupted() ? fitted_when_interrupted : fitted_for_report);

@@ -24,7 +24,7 @@ Failure time_out(const Point& point, double seconds_each) {
           .limit = true};
 }
 
-std::optional<int> partner_in(const Point& point) {
+std::optional<int> only_partner(const Point& point) {
   if (point.round_partners == nullptr || point.round_partners->partners.size() != 1) return std::nullopt;
   return point.round_partners->partners.front();
 }
@@ -42,7 +42,7 @@ PointRun::PointRun(const SessionContext& context, const TablePlan& plan, OpenTab
       plan_(plan),
       open_(open),
       point_(point),
-      activity_(context.host, plan.table, point.bytes, partner_in(point)),
+      activity_(context.host, plan.table, point.bytes, only_partner(point)),
       settings_(std::move(settings)) {
   if (plan.spec().uses_files()) require_space();
   OpenTable::OpenResult opened = open.open(point, settings_.completed);
@@ -78,12 +78,12 @@ bool PointRun::run_batches() {
     const Decision next = settings_.sampling->next(completed);
     if (next.answer == Decision::Answer::time_out) throw PointError{time_out(point_, next.seconds_each)};
     if (next.answer == Decision::Answer::done) break;
-    if (next.step.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
-    const double mine = run_batch(next.step);
-    const bool timed = next.step.purpose != Purpose::warm_up;
-    completed.push_back({next.step, timed ? context_.world.allreduce_max(mine) : 0, valid_});
-    if (next.step.purpose == Purpose::measure) {
-      seconds_each_ = completed.back().seconds / static_cast<double>(next.step.repetitions);
+    if (next.plan.purpose == Purpose::measure && segments_.empty()) begin_measuring(next.total);
+    const double mine = run_batch(next.plan);
+    const bool timed = next.plan.purpose != Purpose::warm_up;
+    completed.push_back({next.plan, timed ? context_.world.allreduce_max(mine) : 0, valid_});
+    if (next.plan.purpose == Purpose::measure) {
+      seconds_each_ = completed.back().seconds / static_cast<double>(next.plan.repetitions);
     }
   }
   return !context_.options.interleaving || !settings_.stopping();
@@ -125,16 +125,16 @@ void PointRun::end_observing() {
 }
 
 // Runs one batch; returns this rank's seconds.
-double PointRun::run_batch(const BatchPlan& step) {
-  if (step.purpose == Purpose::warm_up) {
-    batch_->run(step.repetitions, Timing::total, {});
+double PointRun::run_batch(const BatchPlan& plan) {
+  if (plan.purpose == Purpose::warm_up) {
+    batch_->run(plan.repetitions, Timing::total, {});
     return 0;
   }
-  if (step.purpose == Purpose::trial) {
+  if (plan.purpose == Purpose::trial) {
     batch_->prepare();
-    if (!plan_.gated) return batch_->run(step.repetitions, Timing::total, {});
-    std::vector<double> stamps(static_cast<std::size_t>(stamps_each * step.repetitions));
-    return run_at_agreed_times(step.repetitions, stamps);
+    if (!plan_.gated) return batch_->run(plan.repetitions, Timing::total, {});
+    std::vector<double> stamps(static_cast<std::size_t>(stamps_each * plan.repetitions));
+    return run_at_agreed_times(plan.repetitions, stamps);
   }
   std::int64_t first = 0;
   for (const BatchPlan& segment : segments_) first += segment.repetitions;
@@ -142,28 +142,28 @@ double PointRun::run_batch(const BatchPlan& step) {
     double elapsed = 0;
     const auto stamps = std::span(repetition_seconds_)
                             .subspan(static_cast<std::size_t>(stamps_each * first),
-                                     static_cast<std::size_t>(stamps_each * step.repetitions));
-    total_seconds_ += run_timed(first, step, [&](std::int64_t, std::int64_t repetitions) {
+                                     static_cast<std::size_t>(stamps_each * plan.repetitions));
+    total_seconds_ += run_timed(first, plan, [&](std::int64_t, std::int64_t repetitions) {
       const double begun = context_.host.now();
       const double seconds = batch_->run(repetitions, timing(), stamps);
       elapsed = context_.host.now() - begun;
       return seconds;
     });
-    segments_.push_back(step);
-    total_ = first + step.repetitions;
+    segments_.push_back(plan);
+    total_ = first + plan.repetitions;
     seconds_ = {total_seconds_ / static_cast<double>(total_)};
-    total_valid_ += valid_ = valid_among(stamps);
+    total_valid_ += valid_ = count_valid(stamps);
     return elapsed;
   }
-  const double seconds = run_timed(first, step, [&](std::int64_t from, std::int64_t repetitions) {
+  const double seconds = run_timed(first, plan, [&](std::int64_t from, std::int64_t repetitions) {
     return batch_->run(repetitions, timing(), times_from(from, repetition_seconds_));
   });
-  segments_.push_back(step);
-  seconds_.push_back(seconds / static_cast<double>(step.repetitions));
+  segments_.push_back(plan);
+  seconds_.push_back(seconds / static_cast<double>(plan.repetitions));
   const auto keep = [&](std::span<const double> threads, std::vector<std::vector<double>>& kept) {
     kept.resize(threads.size());
     for (std::size_t i = 0; i < threads.size(); ++i) {
-      kept[i].push_back(threads[i] / static_cast<double>(step.repetitions));
+      kept[i].push_back(threads[i] / static_cast<double>(plan.repetitions));
     }
   };
   keep(batch_->thread_seconds(), thread_seconds_);
@@ -172,15 +172,15 @@ double PointRun::run_batch(const BatchPlan& step) {
 }
 
 // Runs one measured segment between barriers of the world, in which idle ranks wait.
-double PointRun::run_timed(std::int64_t first, const BatchPlan& step, const Run& run) {
-  if (step.further_segment) context_.host.wait_for_segment();
-  if (step.further_segment && context_.options.warm_up) batch_->run(1, Timing::total, {});
+double PointRun::run_timed(std::int64_t first, const BatchPlan& plan, const Run& run) {
+  if (plan.further_segment) context_.host.wait_for_segment();
+  if (plan.further_segment && context_.options.warm_up) batch_->run(1, Timing::total, {});
   batch_->prepare();
-  // Checked again as late as possible: no library of docs/known-mpi-issues.md survives a nonblocking write
-  // that fails.
+  // Checks again as late as possible, because no library of docs/known-mpi-issues.md survives a nonblocking
+  // write that fails.
   if (with_load_ && plan_.spec().file.use == FileUse::write) require_space();
   for (int i = 0; i < context_.options.settings.barriers; ++i) context_.world.barrier();
-  const double seconds = run(first, step.repetitions);
+  const double seconds = run(first, plan.repetitions);
   measured_seconds_ += seconds;
   context_.world.barrier();
   return seconds;
@@ -188,8 +188,8 @@ double PointRun::run_timed(std::int64_t first, const BatchPlan& step, const Run&
 
 // Runs the same segments again, with computation in each repetition on every rank. The computation takes as
 // long as the slowest rank of the group needed without it (half of the round trip in benchmarks that show one
-// way), or TARGET_CPU_SECS. t_CPU is the time that the load took. For a fixed load it is the time when
-// nothing else runs, as the guide defines it for files.
+// way), or TARGET_CPU_SECS. t_CPU is the time that the computation took. For a fixed load it is the time that
+// it takes when nothing else runs, as the guide defines it for files.
 void PointRun::run_with_load() {
   const bool fixed = plan_.spec().overlap == Overlap::fixed;
   const double target = context_.options.settings.target_cpu_seconds;
@@ -280,7 +280,7 @@ void PointRun::add_observations(Row& row) {
     }
   }
   if (!reading_) return;
-  if (row.group >= 0 && !settings_.readers.empty()) {  // many rows: not all ranks are visited for each
+  if (row.group >= 0 && !settings_.readers.empty()) {  // many rows, so each visits only some ranks
     assert(settings_.exchanges == 0);                  // no probes after the counters
     row.evidence = evidence_of(observed_, ranks, settings_.readers[static_cast<std::size_t>(row.group)]);
     return;
@@ -292,7 +292,7 @@ void PointRun::add_observations(Row& row) {
   row.evidence = evidence_of(counters, ranks);
 }
 
-// The ranks of the row's group, or of all groups.
+// Returns the ranks of the row's group, or of all groups.
 std::vector<int> PointRun::ranks_of(const Row& row) const {
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   if (row.group >= 0) return groups[static_cast<std::size_t>(row.group)];
@@ -301,18 +301,18 @@ std::vector<int> PointRun::ranks_of(const Row& row) const {
   return all;
 }
 
-// At rank 0: the slowest rank's time of every repetition, one series per row.
+// Returns, at rank 0, the slowest rank's time of every repetition, one series per row.
 std::vector<std::vector<double>> PointRun::gather_repetition_seconds() {
   for (double& seconds : repetition_seconds_) seconds *= factor_of(plan_.table, point_.in_flight);
   if (plan_.table.multi != Multi::each_group) return {context_.world.reduce_max(repetition_seconds_)};
   return gather_series(is_idle() ? std::vector<double>() : open_.group().reduce_max(repetition_seconds_));
 }
 
-// At rank 0: the series of each group, from the group's first rank.
+// Returns, at rank 0, the series of each group, which the group's first rank has.
 std::vector<std::vector<double>> PointRun::gather_series(const std::vector<double>& group_values) {
   const std::vector<std::vector<int>>& groups = plan_.table.grouping.groups;
   std::vector<std::vector<double>> series(context_.world.rank() == 0 ? groups.size() : 0);
-  // In parts, as what rank 0 gathers at once is limited.
+  // Gathers in parts, because rank 0 can gather only a limited number of bytes at once.
   const auto count =
       static_cast<std::size_t>(context_.world.allreduce_max(static_cast<double>(group_values.size())));
   const std::size_t most = static_cast<std::size_t>(context_.world.max_gathered_bytes()) / sizeof(double);
@@ -331,8 +331,8 @@ std::vector<std::vector<double>> PointRun::gather_series(const std::vector<doubl
 
 void PointRun::synchronize_clocks(double oldest) {
   if (context_.world.allreduce_max(context_.clock->age()) < oldest) return;
-  const bool same = context_.clock->synchronize();
-  if (settings_.synchronized) settings_.synchronized(same);
+  const bool unchanged = context_.clock->synchronize();
+  if (settings_.synchronized) settings_.synchronized(unchanged);
 }
 
 void PointRun::set_arrival() {
@@ -342,7 +342,7 @@ void PointRun::set_arrival() {
   open_.set_arrival({choice.pattern, width_});
 }
 
-// Returns this rank's seconds, including the time at the gates.
+// Returns this rank's seconds, including the time that it waits for agreed times.
 double PointRun::run_at_agreed_times(std::int64_t repetitions, std::span<double> stamps) {
   const double begun = context_.host.now();
   batch_->run(repetitions, Timing::at_agreed_times, stamps);
@@ -367,12 +367,12 @@ double PointRun::even_median() {
     throw PointError{
         {.cause = Failure::Cause::unavailable,
          .bytes = point_.bytes,
-         .detail = "no repetition with even arrival was valid, so that -arrival has no width here"}};
+         .detail = "no repetition with even arrival was valid, so the width for -arrival is unknown"}};
   }
   return context_.world.allreduce_max(first_of_group ? mine : 0);
 }
 
-std::int64_t PointRun::valid_among(std::span<const double> stamps) {
+std::int64_t PointRun::count_valid(std::span<const double> stamps) {
   const std::size_t repetitions = stamps.size() / stamps_each;
   std::vector<double> late(repetitions);
   for (std::size_t i = 0; i < repetitions; ++i) {
@@ -436,7 +436,7 @@ void PointRun::gather_arrivals(PointTimes& times) {
     times.repetition_seconds = std::move(by_group);
     return;
   }
-  // A group without a valid repetition has no time; the row has none then.
+  // If a group has no valid repetition, the row has no times.
   const auto time = [](const GroupArrivals& group) {
     return std::isnan(group.from_last) ? std::numeric_limits<double>::infinity() : group.from_last;
   };

@@ -12,7 +12,7 @@
 
 namespace openimb {
 
-/// Announces a table, or one point of it, as this rank's activity for as long as the object lives.
+/// Announces a table, or one point of it, as this rank's activity during the lifetime of the object.
 class ActivityScope {
  public:
   ActivityScope(HostServices& host, const Table& table, std::optional<std::int64_t> bytes = std::nullopt,
@@ -54,11 +54,11 @@ struct PointSettings {
   /// With -sync_start clock: age in seconds at which clocks are synchronized again before measuring. 0:
   /// always, and once more after measuring; the row fails if a clock was set.
   double oldest_clock = 0;
-  std::function<void(bool same)> synchronized =
-      {};                            ///< called after each synchronization; `same`: no clock was set
-  std::optional<double> width = {};  ///< of -arrival, in seconds; measured if empty
-  int exchanges = 0;                 ///< per probe, before and after what is timed; 0: no probes
-  /// By group: the ranks whose counters count for it; empty: the reading rank of each of its hosts.
+  std::function<void(bool unchanged)> synchronized =
+      {};                            ///< called after each synchronization; `unchanged`: no clock was set
+  std::optional<double> width = {};  ///< width of -arrival, in seconds; measured if empty
+  int exchanges = 0;  ///< exchanges in each probe, before and after the timed region; 0: no probes
+  /// By group, the ranks whose host counters are used; empty: the rank of each of its hosts that reads them.
   std::vector<std::vector<int>> readers = {};
 };
 
@@ -71,20 +71,21 @@ class PointRun {
   /// Measures the point. Only rank 0's result has rows. Returns nothing, on all ranks, if the launch must end
   /// and another launch may have measured at the same time. Throws PointError.
   std::optional<Measurement> measure();
-  /// For -arrival xN: median seconds from the last arrival to the last exit with even arrival, of the slowest
-  /// group. Equal on all ranks. Throws PointError if no repetition is valid.
+  /// Measures, for -arrival xN, the median seconds from the last arrival to the last exit with even arrival,
+  /// and returns the value of the slowest group. It is equal on all ranks. Throws PointError if no repetition
+  /// is valid.
   double even_median();
-  /// Measured repetitions in which no rank of any group was late; equal on all ranks.
+  /// Returns the number of measured repetitions in which no rank of any group was late; equal on all ranks.
   std::int64_t valid() const { return total_valid_; }
-  /// At rank 0, one entry per row: the probes of the row's ranks.
+  /// Returns, at rank 0, the probes of each row's ranks.
   const std::vector<PassSample::Probes>& probes() const { return probes_; }
-  /// Seconds of one measured repetition on the slowest rank.
+  /// Returns the seconds of one measured repetition on the slowest rank.
   double seconds_each() const { return seconds_each_; }
-  /// Seconds of everything that was timed, on this rank.
+  /// Returns the seconds of all timed regions on this rank.
   double measured_seconds() const { return measured_seconds_; }
-  /// Seconds of probes and readings of counters, on this rank.
+  /// Returns the seconds of probes and readings of counters on this rank.
   double observing_seconds() const { return observing_seconds_; }
-  /// Seconds that -msg_pause waits after this point.
+  /// Returns the seconds that -msg_pause waits after this point.
   double pause_seconds() const;
 
  private:
@@ -92,8 +93,8 @@ class PointRun {
   using Run = std::function<double(std::int64_t first, std::int64_t repetitions)>;
 
   bool run_batches();
-  double run_batch(const BatchPlan& step);
-  double run_timed(std::int64_t first, const BatchPlan& step, const Run& run);
+  double run_batch(const BatchPlan& plan);
+  double run_timed(std::int64_t first, const BatchPlan& plan, const Run& run);
   void begin_measuring(std::int64_t total);
   void run_with_load();
   void run_while_target_computes();
@@ -106,7 +107,7 @@ class PointRun {
   std::vector<std::vector<double>> gather_series(const std::vector<double>& group_values);
   void synchronize_clocks(double oldest);
   void set_arrival();
-  std::int64_t valid_among(std::span<const double> stamps);
+  std::int64_t count_valid(std::span<const double> stamps);
   ArrivalSeries arrival_series(std::span<const double> stamps);
   void gather_arrivals(PointTimes& times);
   void find_late_and_last(GroupArrivals& found, const ArrivalSeries& series, double bound);
@@ -128,18 +129,19 @@ class PointRun {
   PointSettings settings_;
   std::unique_ptr<Batch> batch_;  ///< decorated (session/decorated_batch.h)
 
-  std::int64_t total_ = 0;                           ///< measured repetitions
-  std::int64_t wrong_ = 0;                           ///< wrong bytes that -check found
-  std::vector<BatchPlan> segments_;                  ///< measured so far
-  std::vector<double> seconds_;                      ///< seconds per repetition of each segment, on this rank
-  std::vector<std::vector<double>> thread_seconds_;  ///< the same by thread, if there are several
-  std::vector<std::vector<double>> waiting_;         ///< the part spent waiting, if threads take turns
+  std::int64_t total_ = 0;           ///< measured repetitions
+  std::int64_t wrong_ = 0;           ///< wrong bytes that -check found
+  std::vector<BatchPlan> segments_;  ///< measured so far
+  std::vector<double> seconds_;      ///< seconds per repetition of each segment, on this rank
+  std::vector<std::vector<double>>
+      thread_seconds_;                        ///< seconds per repetition by thread, if there are several
+  std::vector<std::vector<double>> waiting_;  ///< the part spent waiting, if threads take turns
   std::vector<double> repetition_seconds_;  ///< the time or the stamps of each repetition, if they are needed
   double width_ = 0;                        ///< of -arrival, in seconds
   std::int64_t planned_ = 0;                ///< repetitions planned; fewer are measured if too few are valid
   std::int64_t valid_ = 0,
                total_valid_ = 0;  ///< repetitions in which no rank was late: in the last batch, in all
-  double total_seconds_ = 0;      ///< measured, without the waiting at gates
+  double total_seconds_ = 0;      ///< measured seconds, without waiting for agreed times
   bool with_load_ = false;        ///< computes in each repetition
   OverlapTimes overlapped_;
   double seconds_each_ = 0;

@@ -1,5 +1,5 @@
-// The resources of tables and points: communicators, buffers, windows, files. Objects of these classes own
-// them, and all ranks free them together.
+// Objects of these classes own the resources of tables and points: communicators, buffers, windows and files.
+// All ranks free them together.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ class OpenTable {
   /// `completed`: repetitions of the point in earlier passes; the batch continues with the next buffers and
   /// root.
   virtual OpenResult open(const Point& point, std::int64_t completed = 0) = 0;
-  /// Call it before the points of a table that stayed open while others ran: restores the contents of
-  /// buffers. Returns false on all ranks if another table took the memory.
+  /// Restores the contents of buffers. Call it before the points of a table that stayed open while others
+  /// ran. Returns false on all ranks if another table took the memory.
   virtual bool resume() = 0;
   /// Sets the variables of the table's variant (`on`), or restores the library's own values. Local.
   virtual void use_variant(bool /*on*/) {}
-  /// Sets when ranks arrive at repetitions that begin at agreed times. Local.
+  /// Sets how late each rank arrives at repetitions that begin at agreed times. Local.
   virtual void set_arrival(const Arrival& /*arrival*/) {}
   /// Makes `exchanges` short exchanges with the neighbors in the group. Returns this rank's seconds per
   /// exchange; NaN on idle ranks. Collective over the group.
@@ -48,8 +48,8 @@ class OpenTable {
   virtual std::string fill_files(const Point& point) = 0;
 };
 
-/// Keeps the variables of the table's variant in force while it lives. Calls that are not under test use the
-/// library's own values, as a variant may not work.
+/// Sets the variables of the table's variant during its lifetime. Calls that are not under test use the
+/// library's own values, because a variant may not work.
 class VariantScope {
  public:
   explicit VariantScope(OpenTable& table) : table_(table) { table_.use_variant(true); }

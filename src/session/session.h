@@ -25,7 +25,7 @@ namespace openimb {
 struct PassProgress {
   int pass = 0;
   std::size_t points = 0;
-  std::size_t done = 0;                ///< points whose rows all have the precision that was asked for
+  std::size_t done = 0;                ///< points whose rows all have the requested precision
   std::optional<double> seconds_left;  ///< left of the budget
 };
 
@@ -42,7 +42,7 @@ struct Activity {
 class HostServices {
  public:
   virtual ~HostServices() = default;
-  /// Whether this rank was asked to stop. All ranks act on it, between two points.
+  /// Whether this rank was asked to stop. All ranks then stop together, between two points.
   virtual bool stop_requested() = 0;
   virtual std::string stop_reason() = 0;  ///< "SIGTERM"
   virtual void pause(double seconds) = 0;
@@ -56,7 +56,7 @@ class HostServices {
   virtual double now() = 0;                           ///< seconds since an arbitrary start
   virtual double clock_resolution() = 0;              ///< seconds
   virtual void pass_progress(const PassProgress&) {}  ///< rank 0, repeatedly in passes
-  /// Called when a table or a point begins and ends: the message of an abort names it.
+  /// Called when a table or a point begins and ends, so that the message of an abort can name it.
   virtual void activity(const Activity&) {}
   /// Sets what another thread reports before it ends the job because a call of rank 0 does not return.
   virtual void set_abort_report(std::function<void()> /*report*/) {}

@@ -86,7 +86,7 @@ Ending Sweeps::run() {
   return progress_.ending();
 }
 
-// All tables are opened before the first round, so that no round includes the cost of creating communicators.
+// Opens all tables before the first round, so that no round includes the cost of creating communicators.
 void Sweeps::open_tables() {
   for (const TableKey& key : context_.schedule.tables()) {
     if (must_end()) return;
@@ -204,7 +204,8 @@ void Sweeps::mark_lost(const UnresponsiveRanks& lost) {
   }
 }
 
-// A pair has the counters of its own hosts only. With those of all hosts, a round would have N * N values.
+// A pair has only the counters of its own hosts. With the counters of all hosts, a round would have N * N
+// values.
 std::vector<std::vector<int>> Sweeps::readers_of(const EndpointPairs& pairs) const {
   std::vector<std::vector<int>> readers;
   if (!reports()) return readers;
@@ -247,7 +248,7 @@ void Sweeps::report(const SweepTable& table, const Measurement& measurement, int
   context_.reporter.pairs(table.plan.table, samples);
 }
 
-// The time of a hub (endpoint a) covers all its pairs, so the time of the other endpoint counts.
+// The time of a hub (endpoint a) covers all its pairs, so a pair has the time of its other endpoint.
 PairSample Sweeps::sample_of(const Row& row, EndpointPair pair) const {
   const bool a_is_slower = row.slowest.rank == rank_of(pair.a);
   PairSample sample{.place = {.pair = pair},
@@ -273,8 +274,7 @@ bool Sweeps::must_end() {
   }
 }
 
-// Called by the watch thread while rank 0 waits for its partner, so that every other rank waits.
-// The point that is measured is passed by value.
+// The watch thread calls this when rank 0 waits for its partner and thus all other ranks wait for rank 0.
 void Sweeps::report_rest(const SweepTable& table, std::int64_t bytes, int round,
                          const std::optional<EndpointPair>& pair) {
   if (pair) {
@@ -304,7 +304,7 @@ void Sweeps::report_tables() {
   }
 }
 
-// The endpoint of this rank, or -1 if it has none.
+// Returns the endpoint of this rank, or -1 if it has none.
 int Sweeps::endpoint() const {
   const auto position = std::ranges::lower_bound(fabric_.ranks, context_.world.rank());
   const bool is_endpoint = position != fabric_.ranks.end() && *position == context_.world.rank();

@@ -19,7 +19,7 @@ class Connection {
   virtual std::optional<char> receive() = 0;
 };
 
-/// Connects over TCP, without a delay of small messages, and sends `greeting`. Throws std::runtime_error with
+/// Connects over TCP, without delaying small messages, and sends `greeting`. Throws std::runtime_error with
 /// "host:port: reason".
 std::unique_ptr<Connection> connect_tcp(const std::string& host, const std::string& port,
                                         const std::string& greeting);

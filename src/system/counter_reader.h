@@ -10,8 +10,8 @@
 
 namespace openimb::system {
 
-/// Counters of one thread since it started; the difference of two readings is what happened in between. NaN
-/// if the system does not report a counter. Some systems report 0 for what they do not count.
+/// Counters of one thread since it started. The difference of two readings shows what happened in between. A
+/// counter is NaN if the system does not report it. Some systems report 0 for events that they do not count.
 struct ThreadCounters {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -32,11 +32,12 @@ struct CounterSources {
 };
 
 /// Reads counters at small cost: files stay open, and reading neither allocates nor throws. Counters are
-/// unknown without Linux's /proc and /sys, and without free file descriptors. For use by the thread that
-/// constructs it.
+/// unknown if there is no Linux /proc and /sys, or no free file descriptor. The thread that constructs it
+/// should use it.
 class CounterReader {
  public:
-  /// `host`: also read the counters of the whole host. One process of each host should, as it costs more.
+  /// `host`: also read the counters of the whole host. Only one process of each host should, because that
+  /// takes longer.
   explicit CounterReader(bool host, const CounterSources& sources = {});
   ~CounterReader();
   CounterReader(CounterReader&&) noexcept;
@@ -46,7 +47,8 @@ class CounterReader {
   /// constructing thread gets a run delay.
   ThreadCounters thread() const noexcept;
 
-  /// At most this many interfaces are read: physical ones and loopback first, then those with most traffic.
+  /// At most this many interfaces are read: physical ones and loopback first, then the ones with the most
+  /// traffic.
   static constexpr std::size_t max_interfaces = 64;
   /// Names of network interfaces, then of ports of RDMA devices ("mlx5_0", or "mlx5_0:1" if there are several
   /// ports), at the time of construction. Empty unless `host`.

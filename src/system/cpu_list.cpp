@@ -5,7 +5,7 @@
 
 namespace openimb::system {
 
-std::string cpu_list(const std::vector<int>& cpus) {
+std::string format_cpu_list(const std::vector<int>& cpus) {
   std::string list;
   for (std::size_t first = 0, last = 0; first < cpus.size(); first = ++last) {
     while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
@@ -16,7 +16,7 @@ std::string cpu_list(const std::vector<int>& cpus) {
   return list;
 }
 
-std::vector<int> cpus_in(std::string_view list) {
+std::vector<int> parse_cpu_list(std::string_view list) {
   std::vector<int> cpus;
   for (const char *at = list.data(), *const end = at + list.size(); at < end; ++at) {
     int first = 0;

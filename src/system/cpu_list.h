@@ -8,8 +8,8 @@
 namespace openimb::system {
 
 /// Formats CPU numbers, which must be ascending.
-std::string cpu_list(const std::vector<int>& cpus);
-/// Parses a text of cpu_list().
-std::vector<int> cpus_in(std::string_view list);
+std::string format_cpu_list(const std::vector<int>& cpus);
+/// Parses a text of format_cpu_list().
+std::vector<int> parse_cpu_list(std::string_view list);
 
 }  // namespace openimb::system

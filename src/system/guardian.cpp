@@ -35,8 +35,8 @@ void delete_repeatedly(const std::string& base) {
   }
 }
 
-// Waits for the end of the launch and deletes its files. The launch sends the path of its files and, once it
-// has deleted them itself, an empty one.
+// Waits for the end of the launch and deletes its files. The launch sends the path of its files, and an empty
+// text once it has deleted them itself.
 void guard(Connection& launch) {
   std::string base;
   while (const std::optional<std::string> text = receive_text(launch)) base = *text;
@@ -52,7 +52,7 @@ std::string unique_name() {
 }
 
 void run_guardian_if_asked(int argc, char** argv) {
-  const std::unique_ptr<Connection> launch = launch_of_guardian(argc, argv);
+  const std::unique_ptr<Connection> launch = connection_to_launch(argc, argv);
   if (!launch) return;
   guard(*launch);
   exit_now(0);

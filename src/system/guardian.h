@@ -1,4 +1,4 @@
-// A process that deletes the temporary files of a launch that ended without deleting them.
+// The guardian is a process that deletes the temporary files of a launch that ended without deleting them.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@ namespace openimb::system {
 
 class Connection;
 
-/// A name that no other launch has, from host, process and time.
+/// Returns a name that no other launch has, made of host, process and time.
 std::string unique_name();
 
 /// Starts a process that waits for the end of its parent, whatever the cause. Create it before MPI_Init:
@@ -21,7 +21,7 @@ class Guardian {
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
-  /// From now on the files of `base` (system/scratch_files.h) are deleted when this process ends.
+  /// Makes the guardian delete the files of `base` (system/scratch_files.h) when this process ends.
   void watch(const std::string& base) const { send(base); }
 
  private:

@@ -13,6 +13,6 @@ namespace openimb::system {
 /// (run_guardian_if_asked()).
 std::unique_ptr<Connection> start_guardian(void (*guard)(Connection&));
 /// Returns the other end of the connection in a program started again as a guardian; else null.
-std::unique_ptr<Connection> launch_of_guardian(int argc, char** argv);
+std::unique_ptr<Connection> connection_to_launch(int argc, char** argv);
 
 }  // namespace openimb::system

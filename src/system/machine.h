@@ -11,10 +11,10 @@ struct Machine {
 };
 Machine machine();
 std::string host_name();
-/// The id of this process on this host.
+/// Returns the id of this process on this host.
 std::int64_t process_number();
 
-/// Last-level cache and its line, in bytes; 0 if unknown.
+/// Sizes of the last-level cache and of its lines, in bytes; 0 if unknown.
 struct Cache {
   std::int64_t size = 0;
   int line = 0;

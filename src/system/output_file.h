@@ -1,4 +1,4 @@
-// Files that a run writes. Opening one keeps its contents, and a full disk leaves no torn lines.
+// The files that a run writes. Opening a file keeps its contents, and a full disk leaves no incomplete lines.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 namespace openimb::system {
 
 /// Opens a file for writing and creates it if need be, but keeps its contents until empty_file(). Returns
-/// null, with errno, on failure. `created` gets the path, with links resolved, of a file that did not exist;
-/// it becomes empty for all others.
+/// null, with errno, on failure. If the file did not exist, `created` gets its path with links resolved;
+/// otherwise it becomes empty.
 std::FILE* open_output(const std::string& path, std::string* created = nullptr);
 /// Empties a regular file. Returns false, with errno, on failure.
 bool empty_file(std::FILE* file);
@@ -17,22 +17,22 @@ bool empty_file(std::FILE* file);
 /// Whether both streams write to the same regular file.
 bool are_one_file(std::FILE* a, std::FILE* b);
 
-/// Position of the next byte in a file; negative for a pipe.
-long long position_of(std::FILE* file);
-/// Removes what follows `position` and continues there. Returns false if the file cannot be cut.
-bool cut_file(std::FILE* file, long long position);
+/// Returns the position of the next byte in a file; negative for a pipe.
+long long file_position(std::FILE* file);
+/// Truncates the file at `position` and continues writing there. Returns false if that is not possible.
+bool truncate_file(std::FILE* file, long long position);
 
-/// The file descriptor, for write_whole().
+/// Returns the file descriptor, for write_all().
 int descriptor_of(std::FILE* file);
 
-/// Writes all bytes. After an error it removes those written, if the file can be cut, and returns false.
-/// Async-signal-safe.
-bool write_whole(int descriptor, const char* text, std::size_t length) noexcept;
+/// Writes all bytes. After an error it removes the bytes already written, if the file can be truncated, and
+/// returns false. Async-signal-safe.
+bool write_all(int descriptor, const char* text, std::size_t length) noexcept;
 
 bool stderr_is_terminal();
 
-/// Opens standard input, output and error if they are closed, so that no socket of MPI gets their numbers,
-/// and with them our output. Writing to a closed standard output still fails.
+/// Opens standard input, output and error if they are closed. Otherwise a socket of MPI might get one of
+/// their numbers, and with it our output. Writing to a closed standard output still fails.
 void occupy_standard_streams();
 
 }  // namespace openimb::system

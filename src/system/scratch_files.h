@@ -1,4 +1,4 @@
-// The temporary files of a launch of IMB-IO. Their names have a beginning that no other launch uses.
+// The temporary files of a launch of IMB-IO. Their names begin with a text that no other launch uses.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace openimb::system {
 
-/// Deletes the files whose names begin with `base`: the launch's own, with suffixes of groups and ranks, and
-/// side files of MPI libraries, which may be hidden. Returns their number.
+/// Deletes the files whose names begin with `base`. These are the launch's own files, with suffixes for
+/// groups and ranks, and additional files of MPI libraries, which may be hidden. Returns the number of files.
 std::size_t delete_scratch_files(const std::string& base);
 
 }  // namespace openimb::system

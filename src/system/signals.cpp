@@ -32,7 +32,7 @@ std::atomic<int> current_set{-1};
 int record_descriptor = -1;
 std::atomic<bool> record_written{false};
 
-bool first_to_write() {
+bool claim_record() {
   bool written = false;
   return record_written.compare_exchange_strong(written, true);
 }
@@ -49,14 +49,14 @@ double grace = 0;
   const int set = current_set.load();
   const auto signals = stop_signals();
   for (std::size_t i = 0; set >= 0 && i < signals.size(); ++i) {
-    if (signals[i].number != arrived.load() || !first_to_write()) continue;
+    if (signals[i].number != arrived.load() || !claim_record()) continue;
     const Line& line = prepared[static_cast<std::size_t>(set)].by_signal[i];
-    write_whole(record_descriptor, line.text.data(), line.length);
+    write_all(record_descriptor, line.text.data(), line.length);
   }
   exit_now(128 + arrived.load());
 }
 
-bool start_leaving() {
+bool begin_leaving() {
   Phase running = Phase::running;
   return phase.compare_exchange_strong(running, Phase::leaving);
 }
@@ -65,14 +65,14 @@ bool start_leaving() {
 
 void on_timer() noexcept {
   if (const int status = timed_status.load(); status >= 0) exit_now(status);
-  if (start_leaving()) write_record_and_exit();
+  if (begin_leaving()) write_record_and_exit();
 }
 
 void on_stop(int number) noexcept {
   if (timed_status.load() >= 0) return;  // an abort is under way
   int none = 0;
   if (!arrived.compare_exchange_strong(none, number)) {
-    if (start_leaving()) write_record_and_exit();
+    if (begin_leaving()) write_record_and_exit();
     if (phase.load() == Phase::ended) exit_now(128 + number);
     return;  // another thread is leaving
   }
@@ -125,7 +125,7 @@ void prepare_end_record(std::FILE* file, const EndRecords& records) {
 
 bool write_abort_record(const char* reason) noexcept {
   const int set = current_set.load();
-  if (set < 0 || !first_to_write()) return false;
+  if (set < 0 || !claim_record()) return false;
   const PreparedRecord& parts = prepared[static_cast<std::size_t>(set)];
   static Line record;
   const auto append = [](const char* text, std::size_t length) {
@@ -143,7 +143,7 @@ bool write_abort_record(const char* reason) noexcept {
     append(&plain, 1);
   }
   append(parts.after_reason.text.data(), parts.after_reason.length);
-  write_whole(record_descriptor, record.text.data(), record.length);
+  write_all(record_descriptor, record.text.data(), record.length);
   return true;
 }
 

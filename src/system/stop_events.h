@@ -11,12 +11,12 @@ struct StopSignal {
 };
 /// At most max_stop_signals of them; constant.
 std::span<const StopSignal> stop_signals() noexcept;
-/// From now on stop events call on_stop(), in a signal handler or on a thread of the system.
+/// Makes stop events call on_stop(), in a signal handler or on a thread of the system.
 void install_stop_handlers();
 void on_stop(int number) noexcept;
 
-/// Calls on_timer() once after `seconds`, in a signal handler or on a thread of the system; 0: cancels that.
-/// There is one timer, which prepare_exit_timer() creates.
+/// Makes on_timer() run once after `seconds`, in a signal handler or on a thread of the system. 0 cancels the
+/// timer. There is one timer, which prepare_exit_timer() creates.
 void set_timer(double seconds) noexcept;
 void on_timer() noexcept;
 

@@ -9,9 +9,10 @@
 
 namespace openimb::system {
 
-/// The thread sleeps between checks and counts them. So time in which the process did not run (the whole job
-/// may be suspended) hardly counts. The alarm and calls of the main thread exclude each other: the alarm sees
-/// all that happened before the last of these calls, and a call waits for the end of a running alarm.
+/// The thread sleeps between checks and counts the checks, so that time in which the process does not run
+/// (the whole job may be suspended) hardly counts. The alarm and calls of the main thread exclude each other.
+/// The alarm sees all that happened before the last of these calls, and a call waits for the end of a running
+/// alarm.
 class Watchdog {
  public:
   /// `alarm` is called on the watchdog thread, once per watched period longer than `seconds`.

@@ -1,4 +1,4 @@
-// Random numbers that are the same everywhere: the distributions of standard libraries differ.
+// Random numbers that are the same with every standard library, whose distributions differ.
 #pragma once
 
 #include <cmath>
@@ -6,12 +6,12 @@
 
 namespace openimb {
 
-class Chance {
+class RandomNumbers {
  public:
-  explicit Chance(unsigned seed) : bits_(seed) {}
-  /// Above 0, below 1.
+  explicit RandomNumbers(unsigned seed) : bits_(seed) {}
+  /// Returns a number above 0 and below 1.
   double uniform() { return (static_cast<double>(bits_() >> 11U) + 0.5) * 0x1p-53; }
-  /// Mean and median 0, standard deviation 1: the sum of twelve uniform numbers.
+  /// Returns a sum of twelve uniform numbers, with mean and median 0 and standard deviation 1.
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform();

@@ -1,5 +1,5 @@
-// A library with the functions of CUDA's driver and of HIP's runtime that are in use: notes calls, and fails
-// where it is told to. OPENIMB_OLD_DRIVER: without the newest of them.
+// A library with the functions of CUDA's driver and of HIP's runtime that the suite calls. It records calls,
+// and fails in the function that a test chooses. With OPENIMB_OLD_DRIVER it lacks the newest function.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +20,7 @@ int code_of(const char* name) {
   return failing == name ? failing_with : 0;
 }
 
-// A handle, where the call does not fail.
+// Returns a handle, unless the call fails.
 template <class Handle>
 int make(const char* name, const char* what, Handle* made) {
   const int code = code_of(name);

@@ -18,13 +18,14 @@ namespace openimb::fake {
 
 namespace {
 
-constexpr std::chrono::seconds patience{30};  // only a test that fails waits for so long
+constexpr std::chrono::seconds patience{30};  // only a failing test waits this long
 
 std::string numbered(const char* word, std::int64_t number) {
   return std::string(word) + ' ' + std::to_string(number);
 }
 
-// The world, and one meeting for each group of each table, made by whichever of its ranks comes first.
+// The meeting of all ranks, and one for each group of each table, which the first rank of the group to arrive
+// creates.
 class World {
  public:
   explicit World(int ranks) : all_("world", ranks, verdict_, patience) {}
@@ -50,11 +51,11 @@ class FakeBatch final : public Batch {
       : model_(model), rank_(rank), group_(group), mine_(mine), at_{table, point.bytes, rank.rank} {}
   FakeBatch(const FakeBatch&) = delete;
   FakeBatch& operator=(const FakeBatch&) = delete;
-  // As windows and files are: freed by all ranks of the group together.
+  // All ranks of the group free it together, as they do with windows and files.
   ~FakeBatch() override {
     try {
       group_.exchange(mine_, numbered("free batch", at_.bytes));
-    } catch (const Disagreement&) {  // is told by the verdict
+    } catch (const Disagreement&) {  // the verdict has the reason
     }
   }
 
@@ -142,7 +143,7 @@ class FakeTable final : public OpenTable {
   ~FakeTable() override {
     try {
       world_.all().exchange(rank_.rank, "close table " + name_);
-    } catch (const Disagreement&) {  // is told by the verdict
+    } catch (const Disagreement&) {  // the verdict has the reason
     }
   }
 
@@ -191,7 +192,7 @@ class FakeTable final : public OpenTable {
     return world_.group(name + "group " + std::to_string(group_number_), plan_.table.grouping.processes);
   }
 
-  // What one rank lacks, all have agreed upon.
+  // Whether the answer is yes for every rank, as if the ranks had agreed on it.
   bool every_rank(const std::function<bool(const Table&, const Point&, int)>& question,
                   const Point& point) const {
     if (!question) return true;
@@ -225,7 +226,7 @@ class FakeResources final : public Resources {
   int tables_ = 0;
 };
 
-// The world's, in which ranks may be lost.
+// The group of all ranks, which can lose ranks.
 class ProcessGroupWithLosses final : public ThreadProcessGroup {
  public:
   ProcessGroupWithLosses(Meeting& meeting, const Model& model, Rank& rank)
@@ -257,7 +258,7 @@ class ProcessGroupWithLosses final : public ThreadProcessGroup {
   Rank& rank_;
 };
 
-// A thousand and twenty-four units a second.
+// Computes 1,024 units in a second.
 class FakeLoad final : public Load {
  public:
   FakeLoad(const Model& model, Rank& rank) : model_(model), rank_(rank), calibrated_(model.calibrated) {}
@@ -303,37 +304,37 @@ class FakeClock final : public CommonClock {
   double synchronized_ = -std::numeric_limits<double>::infinity();
 };
 
-// Rank 0's; of another rank a call is a disagreement.
+// Records what rank 0 reports. A call on another rank is a disagreement.
 class RecordingReporter final : public Reporter {
  public:
-  RecordingReporter(int rank, Verdict& verdict, std::vector<Told>& told)
-      : rank_(rank), verdict_(verdict), told_(told) {}
+  RecordingReporter(int rank, Verdict& verdict, std::vector<ReporterCall>& reported)
+      : rank_(rank), verdict_(verdict), reported_(reported) {}
   void begin(const RunFacts&, const Options&) override { verdict_.disagree("the session calls begin"); }
-  void open_table(const Table& table) override { add({Told::What::open_table, table}); }
-  void close_table(const Table& table) override { add({Told::What::close_table, table}); }
+  void open_table(const Table& table) override { add({ReporterCall::What::open_table, table}); }
+  void close_table(const Table& table) override { add({ReporterCall::What::close_table, table}); }
   void row(const Table& table, const Measurement& measurement) override {
-    add({.what = Told::What::row, .table = table, .measurement = measurement});
+    add({.what = ReporterCall::What::row, .table = table, .measurement = measurement});
   }
   void sample(const Table& table, const PassSample& sample) override {
-    add({.what = Told::What::sample, .table = table, .sample = sample});
+    add({.what = ReporterCall::What::sample, .table = table, .sample = sample});
   }
   void pairs(const Table& table, std::span<const PairSample> samples) override {
-    add({.what = Told::What::pairs, .table = table, .pairs = {samples.begin(), samples.end()}});
+    add({.what = ReporterCall::What::pairs, .table = table, .pairs = {samples.begin(), samples.end()}});
   }
   void failure(const Table& table, const Failure& failure) override {
-    add({.what = Told::What::failure, .table = table, .failure = failure});
+    add({.what = ReporterCall::What::failure, .table = table, .failure = failure});
   }
   void end(const Ending&) override { verdict_.disagree("the session calls end"); }
 
  private:
-  void add(Told told) {
+  void add(ReporterCall reported) {
     if (rank_ != 0) return verdict_.disagree(numbered("a reporter is called on rank", rank_));
-    told_.push_back(std::move(told));
+    reported_.push_back(std::move(reported));
   }
 
   int rank_;
   Verdict& verdict_;
-  std::vector<Told>& told_;
+  std::vector<ReporterCall>& reported_;
 };
 
 class FakeHostServices final : public HostServices {
@@ -368,13 +369,13 @@ void run_rank(const Schedule& schedule, const Options& options, const Model& mod
   ProcessGroupWithLosses all_ranks(world.all(), model, rank);
   FakeResources resources(model, rank, world);
   FakeLoad load(model, rank);
-  RecordingReporter reporter(number, world.verdict(), outcome.told);
+  RecordingReporter reporter(number, world.verdict(), outcome.reported);
   FakeHostServices host(model, rank, outcome.progress);
   FakeClock clock(rank, world);
   try {
     outcome.endings[static_cast<std::size_t>(number)] =
         run_session({options, schedule, all_ranks, resources, load, reporter, host, &clock});
-  } catch (const Disagreement&) {  // is told by the verdict
+  } catch (const Disagreement&) {  // the verdict has the reason
   } catch (const std::exception& error) {
     world.verdict().disagree(numbered("rank", number) + " throws " + error.what());
   }
@@ -397,7 +398,7 @@ LaunchResult launch_that_may_disagree(std::span<const Spec> catalog, const Optio
       threads.emplace_back([&, rank] { run_rank(schedule, options, model, world, rank, outcome); });
     }
   }
-  outcome.disagreement = world.verdict().words();
+  outcome.disagreement = world.verdict().text();
   for (int rank = 0; rank < ranks; ++rank) outcome.calls.push_back(world.all().calls(rank));
   return outcome;
 }
@@ -417,8 +418,8 @@ LaunchResult launch(std::span<const Spec> catalog, const Options& options, int r
 
 std::vector<Measurement> LaunchResult::rows(std::string_view benchmark, int processes) const {
   std::vector<Measurement> rows;
-  for (const Told& one : told) {
-    if (one.what != Told::What::row || one.table.spec.name != benchmark) continue;
+  for (const ReporterCall& one : reported) {
+    if (one.what != ReporterCall::What::row || one.table.spec.name != benchmark) continue;
     if (processes == 0 || one.table.grouping.processes == processes) rows.push_back(one.measurement);
   }
   return rows;
@@ -426,20 +427,20 @@ std::vector<Measurement> LaunchResult::rows(std::string_view benchmark, int proc
 
 std::vector<Failure> LaunchResult::failures() const {
   std::vector<Failure> failures;
-  for (const Told& one : told) {
-    if (one.what == Told::What::failure) failures.push_back(one.failure);
+  for (const ReporterCall& one : reported) {
+    if (one.what == ReporterCall::What::failure) failures.push_back(one.failure);
   }
   return failures;
 }
 
-std::vector<std::string> LaunchResult::story() const {
+std::vector<std::string> LaunchResult::reported_lines() const {
   constexpr const char* words[] = {"open", "close", "row", "failure", "sample", "pairs"};
   std::vector<std::string> lines;
-  for (const Told& one : told) {
+  for (const ReporterCall& one : reported) {
     std::string line = words[static_cast<int>(one.what)];
     line += ' ' + std::string(one.table.spec.name) + ' ' + std::to_string(one.table.grouping.processes);
-    if (one.what == Told::What::row) line += ' ' + std::to_string(one.measurement.bytes);
-    if (one.what == Told::What::failure) line += ' ' + std::to_string(one.failure.bytes);
+    if (one.what == ReporterCall::What::row) line += ' ' + std::to_string(one.measurement.bytes);
+    if (one.what == ReporterCall::What::failure) line += ' ' + std::to_string(one.failure.bytes);
     lines.push_back(line);
   }
   return lines;

@@ -1,5 +1,5 @@
-// A launch without MPI: ranks are threads, batches take the times that a test gives them. Each test sets the
-// part of a Model that it is about, launches, and looks at what rank 0 reported.
+// A launch without MPI: ranks are threads, and batches take the times that a test gives them. Each test sets
+// some members of a Model, launches, and looks at what rank 0 reported.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +23,23 @@ struct At {
   int run = 0;                  ///< of this batch: warm-up, trials and measurements are runs
 };
 
-/// What one rank has seen so far.
+/// What has happened on one rank so far.
 struct Rank {
   int rank = 0;
-  int batches = 0;                 ///< opened, a table's warm-up among them
-  int drifts = 0;                  ///< how often the load's drift was asked for
-  int agreements = 0;              ///< on a largest value, over the world
+  int batches = 0;                 ///< batches opened, with the warm-ups of tables
+  int drifts = 0;                  ///< how often the drift of the load was measured
+  int agreements = 0;              ///< calls of largest() over the world
   double clock = 0;                ///< seconds of model time
   std::vector<double> clock_ages;  ///< at each synchronization of clocks: seconds since the one before
-  std::string variant;             ///< whose variables are in force; empty: none
+  std::string variant;             ///< the variant whose variables are set; empty: none
   std::vector<std::string> log;    ///< what was called, in order
 };
 
-/// What ranks run into. A function that is empty stands for "nothing".
+/// How the launch behaves. An empty function means that nothing special happens.
 struct Model {
   std::function<double(const At&)> seconds = [](const At&) { return 0x1p-10; };
-  std::function<double(const At&, const LoadUse&)> with_load = {};  ///< of a repetition, its load included
-  std::function<double(const At&, const LoadUse&)> computing = {};  ///< of a repetition, its load alone
+  std::function<double(const At&, const LoadUse&)> with_load = {};  ///< seconds of a repetition with its load
+  std::function<double(const At&, const LoadUse&)> computing = {};  ///< seconds of the load in a repetition
   std::function<bool(const Table&, int rank)> takes_part = {};
   std::function<std::int64_t(const At&)> wrong_bytes = {};
   /// `where`: prepare, run, check, conclude, fill
@@ -53,8 +53,8 @@ struct Model {
   std::function<double(const Rank&)> probe = {};        ///< seconds of one exchange
   std::function<std::int64_t(const Rank&)> free_bytes = {};
   std::function<Reading(const Rank&)> reading = {};  ///< counters
-  /// Ranks that are lost after the nth agreement, the same on all ranks; they go on, so that none is waited
-  /// for.
+  /// Returns the ranks that are lost after the nth agreement, the same on all ranks. They continue, so that
+  /// no rank waits for them.
   std::function<std::vector<int>(int agreements)> lost = {};
   std::int64_t max_gathered_bytes = 1 << 30;
   Hints hints = {};
@@ -62,7 +62,7 @@ struct Model {
 };
 
 /// One call of the reporter.
-struct Told {
+struct ReporterCall {
   enum class What { open_table, close_table, row, failure, sample, pairs };
   What what;
   Table table;
@@ -72,30 +72,30 @@ struct Told {
   std::vector<PairSample> pairs = {};
 };
 
-/// What came of a launch.
+/// The result of a launch.
 struct LaunchResult {
-  std::string disagreement;  ///< empty: the ranks were in step from the first call to the last
+  std::string disagreement;  ///< empty: all ranks made the same calls
   std::vector<Ending> endings;
   std::vector<Rank> ranks;
   std::vector<std::vector<std::string>> calls;  ///< over the world, by rank
-  std::vector<Told> told;
+  std::vector<ReporterCall> reported;
   std::vector<Ending> progress;
 
   const Ending& ending() const { return endings.front(); }
   std::vector<Measurement> rows(std::string_view benchmark, int processes = 0) const;
   std::vector<Failure> failures() const;
   /// One line per call of the reporter: "row Bcast 4 8": benchmark, processes, bytes.
-  std::vector<std::string> story() const;
-  /// What a rank logged that begins with one of these words.
+  std::vector<std::string> reported_lines() const;
+  /// Returns the lines of a rank's log that begin with one of these words.
   std::vector<std::string> log(int rank, std::initializer_list<std::string_view> words) const;
 };
 
-/// Fails the test that runs where ranks disagreed; see `launch_that_may_disagree`.
+/// Fails the running test if ranks disagreed. `launch_that_may_disagree` does not.
 LaunchResult launch(std::span<const Spec> catalog, const Options& options, int ranks, const Model& model);
 LaunchResult launch_that_may_disagree(std::span<const Spec> catalog, const Options& options, int ranks,
                                       const Model& model);
 
-/// Few and short: lengths 0, 8 and 64, eight repetitions, no warm-up.
+/// Returns options for a short launch: lengths 0, 8 and 64, eight repetitions, no warm-up.
 Options small_options(std::size_t benchmarks);
 
 }  // namespace openimb::fake

@@ -7,13 +7,13 @@ namespace openimb::fake {
 
 void Verdict::disagree(const std::string& what) {
   const std::scoped_lock lock(mutex_);
-  if (words_.empty()) words_ = what;
+  if (text_.empty()) text_ = what;
   changed_.notify_all();
 }
 
-std::string Verdict::words() const {
+std::string Verdict::text() const {
   const std::scoped_lock lock(mutex_);
-  return words_;
+  return text_;
 }
 
 Meeting::Meeting(std::string name, int ranks, Verdict& verdict, std::chrono::milliseconds patience)
@@ -24,15 +24,15 @@ Meeting::Meeting(std::string name, int ranks, Verdict& verdict, std::chrono::mil
       left_(static_cast<std::size_t>(ranks)),
       arrived_(static_cast<std::size_t>(ranks)) {}
 
-// One lock for all meetings of a launch: a test has few ranks, and a verdict wakes them all.
+// All meetings of a launch share one lock, because a test has few ranks and a disagreement wakes them all.
 std::vector<Value> Meeting::exchange(int rank, const std::string& call, Value mine) {
   std::unique_lock lock(verdict_.mutex_);
-  if (!verdict_.words_.empty()) throw Disagreement(verdict_.words_);
+  if (!verdict_.text_.empty()) throw Disagreement(verdict_.text_);
   const std::int64_t generation = generation_;
   arrive(rank, call, std::move(mine));
-  const auto decided = [&] { return generation_ != generation || !verdict_.words_.empty(); };
-  if (!verdict_.changed_.wait_for(lock, patience_, decided)) complain_about_missing("did not come");
-  if (generation_ == generation) throw Disagreement(verdict_.words_);
+  const auto decided = [&] { return generation_ != generation || !verdict_.text_.empty(); };
+  if (!verdict_.changed_.wait_for(lock, patience_, decided)) report_missing("did not come");
+  if (generation_ == generation) throw Disagreement(verdict_.text_);
   return complete_;
 }
 
@@ -40,8 +40,8 @@ void Meeting::arrive(int rank, const std::string& call, Value mine) {
   calls_[static_cast<std::size_t>(rank)].push_back(call);
   const bool first = std::ranges::none_of(arrived_, [](const auto& value) { return value.has_value(); });
   if (first) call_ = call;
-  if (call != call_ && verdict_.words_.empty()) {
-    verdict_.words_ = name_ + ": rank " + std::to_string(rank) + " calls " + call + ", others " + call_;
+  if (call != call_ && verdict_.text_.empty()) {
+    verdict_.text_ = name_ + ": rank " + std::to_string(rank) + " calls " + call + ", others " + call_;
     verdict_.changed_.notify_all();
     return;
   }
@@ -54,7 +54,7 @@ void Meeting::arrive(int rank, const std::string& call, Value mine) {
     return;
   }
   for (std::size_t i = 0; i < left_.size(); ++i) {
-    if (left_[i]) return complain_about_missing("have ended");
+    if (left_[i]) return report_missing("have ended");
   }
 }
 
@@ -62,14 +62,14 @@ void Meeting::leave(int rank) {
   const std::scoped_lock lock(verdict_.mutex_);
   left_[static_cast<std::size_t>(rank)] = true;
   const bool waiting = std::ranges::any_of(arrived_, [](const auto& value) { return value.has_value(); });
-  if (waiting) complain_about_missing("have ended");
+  if (waiting) report_missing("have ended");
 }
 
-void Meeting::complain_about_missing(const char* why) {
-  if (!verdict_.words_.empty()) return;
-  verdict_.words_ = name_ + ": " + call_ + ": these ranks " + why + ":";
+void Meeting::report_missing(const char* why) {
+  if (!verdict_.text_.empty()) return;
+  verdict_.text_ = name_ + ": " + call_ + ": these ranks " + why + ":";
   for (std::size_t i = 0; i < arrived_.size(); ++i) {
-    if (!arrived_[i]) verdict_.words_ += " " + std::to_string(i);
+    if (!arrived_[i]) verdict_.text_ += " " + std::to_string(i);
   }
   verdict_.changed_.notify_all();
 }

@@ -1,5 +1,5 @@
-// Threads that stand for ranks: what MPI's collective calls are to processes. Where ranks disagree about the
-// next call, or a rank does not come, all of them are told which; none waits forever.
+// Collective calls between threads that stand for ranks. If ranks make different calls, or a rank does not
+// arrive, all ranks get an exception that says so, and none waits forever.
 #pragma once
 
 #include <chrono>
@@ -20,29 +20,29 @@ struct Disagreement : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The first disagreement of a launch: once there is one, no rank waits for another.
+/// The first disagreement of a launch. Once there is one, no rank waits for another.
 class Verdict {
  public:
   void disagree(const std::string& what);
-  std::string words() const;
+  std::string text() const;
 
  private:
   friend class Meeting;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::string words_;
+  std::string text_;
 };
 
 using Value = std::variant<std::monostate, double, std::string, std::vector<double>>;
 
-/// A communicator.
+/// Stands for a communicator.
 class Meeting {
  public:
   Meeting(std::string name, int ranks, Verdict& verdict, std::chrono::milliseconds patience);
 
-  /// Collective: what every rank brought to the same call. Throws Disagreement.
+  /// Returns what every rank passed to the same call. Collective. Throws Disagreement.
   std::vector<Value> exchange(int rank, const std::string& call, Value mine = {});
-  /// The rank makes no further call: whoever waits for it learns at once.
+  /// Notes that the rank makes no further call, so that ranks that wait for it stop at once.
   void leave(int rank);
   int ranks() const { return static_cast<int>(calls_.size()); }
   /// All calls of one rank so far, in order.
@@ -50,16 +50,16 @@ class Meeting {
 
  private:
   void arrive(int rank, const std::string& call, Value mine);
-  void complain_about_missing(const char* why);
+  void report_missing(const char* why);
 
   const std::string name_;
   Verdict& verdict_;
   const std::chrono::milliseconds patience_;
   std::vector<std::vector<std::string>> calls_;
   std::vector<bool> left_;
-  std::string call_;                           ///< under way
-  std::vector<std::optional<Value>> arrived_;  ///< in it
-  std::vector<Value> complete_;                ///< of the last one that all ranks came to
+  std::string call_;                           ///< the current call
+  std::vector<std::optional<Value>> arrived_;  ///< values of the ranks that have arrived
+  std::vector<Value> complete_;                ///< values of the last complete call
   std::int64_t generation_ = 0;
 };
 

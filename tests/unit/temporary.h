@@ -1,4 +1,4 @@
-// A folder of its own for a test, files in it, and child processes whose end can be waited for.
+// A temporary folder for a test, files in it, and child processes.
 #pragma once
 
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
   std::filesystem::path path() const { return path_; }
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  /// Creates a file; its path.
+  /// Creates a file and returns its path.
   std::string file(const std::string& name, const std::string& text = "") const {
     std::ofstream(path_ / name) << text;
     return *this / name;
@@ -48,7 +48,7 @@ inline std::string text_in(const std::string& path) {
 
 /// Whether `condition` becomes true in time.
 template <class Condition>
-bool soon(Condition condition, double seconds = 10) {
+bool becomes_true(Condition condition, double seconds = 10) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -57,17 +57,17 @@ bool soon(Condition condition, double seconds = 10) {
   return true;
 }
 
-/// A child that runs `body` and exits with its result; it must not use Catch.
+/// Starts a child process that runs `body` and exits with its result. `body` must not use Catch.
 template <class Body>
-pid_t forked(Body body) {
+pid_t start_child(Body body) {
   const pid_t child = fork();
   if (child != 0) return child;
   for (const int signal : {SIGABRT, SIGSEGV, SIGTERM, SIGINT, SIGFPE, SIGILL}) std::signal(signal, SIG_DFL);
   _exit(body());
 }
 
-/// How a child ended: its exit status, or 1000 + the signal that killed it.
-inline int status_of(pid_t child) {
+/// Waits for a child and returns its exit status, or 1000 + the signal that killed it.
+inline int wait_for_child(pid_t child) {
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);

@@ -1,4 +1,4 @@
-// The command line: every option, every kind of error with its exact line, files, order, selection, help.
+// The command line: every option, every kind of error with its exact message, files, order, selection, help.
 #include <catch2/catch.hpp>
 #include <map>
 #include <sstream>
@@ -48,7 +48,7 @@ struct Files {
   }
 };
 
-/// A command line split at blanks.
+/// Splits a command line at blanks.
 Strings words(const std::string& line) {
   std::istringstream stream(line);
   Strings result;
@@ -114,7 +114,7 @@ TEST_CASE("help, list and version decide alone") {
         "unknown help topic \"nonsense\": -help all shows the options, -list the benchmarks");
 }
 
-TEST_CASE("-list with names is about these") {
+TEST_CASE("-list with names shows only these") {
   CHECK(parsed("-list").selection.empty());
   CHECK(selection_of("-list barrier PingPong") == "Barrier PingPong");
   CHECK(selection_of("Bcast -iter 3 -list") == "Bcast");
@@ -160,7 +160,7 @@ TEST_CASE("options about processes") {
         "multiple; for example: -thread_level multiple");
 }
 
-TEST_CASE("the thread level is known before MPI") {
+TEST_CASE("-thread_level is known before MPI starts") {
   CHECK(requested_thread_level(words("")) == ThreadLevel::single);
   CHECK(requested_thread_level(words("PingPong --Thread_Level Multiple")) == ThreadLevel::multiple);
   CHECK(requested_thread_level(words("-thread_level funneled -npmin x")) == ThreadLevel::funneled);
@@ -168,7 +168,7 @@ TEST_CASE("the thread level is known before MPI") {
   CHECK(requested_thread_level(words("-thread_level")) == ThreadLevel::single);
 }
 
-TEST_CASE("the patience with silent ranks is known before MPI") {
+TEST_CASE("-pair_timeout is known before MPI starts") {
   CHECK(requested_pair_timeout(words("Pair_Latency")) == 30);
   CHECK(requested_pair_timeout(words("-pair_timeout 2.5 Pair_Latency")) == 2.5);
   CHECK(requested_pair_timeout(words("--Pair_Timeout 0")) == 0);
@@ -357,7 +357,7 @@ TEST_CASE("options about output") {
   CHECK(error_of("-json f -dumpfile ./x/../f").starts_with("-json and -dumpfile name the same file"));
 }
 
-TEST_CASE("what a command line reads it does not overwrite") {
+TEST_CASE("an output does not overwrite a file that the command line reads") {
   const Files files{{{"in.txt", "PingPong\n"}, {"lengths", "8\n"}, {"set", "N_BARR=1\n"}}, {}};
   CHECK(error_of("-input in.txt -json ./in.txt", files) ==
         "-json would overwrite in.txt, which this command line reads; name another file");
@@ -367,7 +367,7 @@ TEST_CASE("what a command line reads it does not overwrite") {
   CHECK(parsed("-input in.txt -json out.txt", files).json_file == "out.txt");
 }
 
-TEST_CASE("an empty table is a mistake") {
+TEST_CASE("a command line without any length is an error") {
   CHECK(
       error_of("-msgsize 0 -zero_size off").starts_with("-zero_size off leaves no message size to measure"));
   CHECK(parsed("-msgsize 0,8 -zero_size off").lengths == Lengths{0, 8});
@@ -394,7 +394,7 @@ TEST_CASE("options of one-sided and of nonblocking benchmarks") {
   CHECK(parsed("-progress 12").progress == 12);
   CHECK(error_of("-progress many").starts_with("-progress: "));
   using Pairs = std::vector<std::pair<std::string, std::string>>;
-  // Each adds a pair, except that of two for the same key the last counts.
+  // Each adds a pair, and a second one for the same key replaces the first.
   CHECK(parsed("-info a=1 -info b=x=y -info a=2").info == Pairs{{"a", "2"}, {"b", "x=y"}});
   CHECK(error_of("-info a") == "-info: \"a\" is not KEY=VALUE; for example: -info no_locks=true");
   CHECK(error_of("-info =a").starts_with("-info: \"=a\" is not KEY=VALUE"));
@@ -466,7 +466,7 @@ TEST_CASE("order: -set first, then the last one wins") {
   CHECK(files.read == Strings{"s", "n", "l"});
 }
 
-TEST_CASE("names replace the default list, in the order named") {
+TEST_CASE("names replace the default list and keep their order") {
   CHECK(selection_of("barrier PINGPONG") == "Barrier PingPong");
   CHECK(selection_of("Barrier,PingPong Bcast") == "Barrier PingPong Bcast");
   CHECK(selection_of("Bcast bcast") == "Bcast");
@@ -537,7 +537,7 @@ TEST_CASE("a value that is missing") {
   CHECK(error_of("-npmin 12x") == "-npmin: \"12x\" is not a whole number; for example: -npmin 4");
 }
 
-TEST_CASE("a message is one line whatever was typed") {
+TEST_CASE("a message is one line, even if the command line has line breaks") {
   CHECK_THROWS_WITH(parse(program, Strings{"a\nb"}, 2, Files{}.reader()),
                     "unknown benchmark \"a?b\": -list shows the names");
 }
@@ -556,7 +556,7 @@ TEST_CASE("-ignore_unknown warns") {
   CHECK(error_of("-ignore_unknown -npmin x") == "-npmin: \"x\" is not a whole number; for example: -npmin 4");
 }
 
-TEST_CASE("help is made of the option table") {
+TEST_CASE("help shows every option") {
   const std::string help = help_text(program, "all");
   CHECK(help.starts_with("mpirun -np P IMB-MPI1 [options] [benchmark ...]\n"));
   std::istringstream lines(help);
@@ -645,7 +645,7 @@ TEST_CASE("the example of every option is a command line that parses") {
   CHECK(examples == number_of_options());
 }
 
-TEST_CASE("IMB-P2P has standards and options of its own") {
+TEST_CASE("IMB-P2P has its own defaults and options") {
   const Program pairs{"IMB-P2P", "IMB-P2P part", random_pairs, pair_defaults};
   const auto given = [&](const char* line) {
     Files none;
@@ -667,13 +667,13 @@ TEST_CASE("IMB-P2P has standards and options of its own") {
   CHECK(given("-msgwr on -msgrd on").warnings.size() == 2);
 }
 
-TEST_CASE("-topo is a grid, a graph or random, that a group of the launch can have") {
+TEST_CASE("-topo takes a grid, a graph or a random graph that fits a group of the launch") {
   static constexpr Spec neighbors[] = {{.name = "Neighbor_alltoall", .topology = {.dimensions = 2}}};
   const auto given = [&](const std::string& line) {
     const Program program{"IMB-MPI1", "MPI-1 part", neighbors};
     return parse(program, words(line), 8, Files{}.reader()).topology;
   };
-  const auto mistake = [&](const std::string& line) -> std::string {
+  const auto usage_error = [&](const std::string& line) -> std::string {
     try {
       given(line);
     } catch (const UsageError& error) {
@@ -690,15 +690,15 @@ TEST_CASE("-topo is a grid, a graph or random, that a group of the launch can ha
   CHECK(given("-topo random:7")->name(8) == "random graph, degree 7, seed 1");
   CHECK(given("-seed 5 -topo random:3")->seed == 5);
   CHECK(given("-topo 3d -topo random:3 -seed 0")->seed == 0);
-  CHECK(mistake("-topo random:8") == "-topo random:8: with 8 ranks, give at most random:7");
-  CHECK(mistake("-topo 2x3").starts_with("-topo: a grid of 6 ranks, but groups have 2, 4, 8; "));
-  CHECK(mistake("-npmin 8 -topo 2x2").starts_with("-topo: a grid of 4 ranks, but groups have 8; "));
-  CHECK(mistake("-map 2x3 -topo 2x3").empty());
-  CHECK(mistake("-topo 4096x4096x4096x4096x4096").starts_with("-topo: a grid of 1152921504606846976 "));
-  CHECK(mistake("-topo 2d -seed 1") == "-seed: IMB-MPI1 uses it with -topo random:N only; leave it out");
+  CHECK(usage_error("-topo random:8") == "-topo random:8: with 8 ranks, give at most random:7");
+  CHECK(usage_error("-topo 2x3").starts_with("-topo: a grid of 6 ranks, but groups have 2, 4, 8; "));
+  CHECK(usage_error("-npmin 8 -topo 2x2").starts_with("-topo: a grid of 4 ranks, but groups have 8; "));
+  CHECK(usage_error("-map 2x3 -topo 2x3").empty());
+  CHECK(usage_error("-topo 4096x4096x4096x4096x4096").starts_with("-topo: a grid of 1152921504606846976 "));
+  CHECK(usage_error("-topo 2d -seed 1") == "-seed: IMB-MPI1 uses it with -topo random:N only; leave it out");
 }
 
-TEST_CASE("-send_mode is for components with a benchmark for it") {
+TEST_CASE("-send_mode applies only to components with a benchmark that can use it") {
   constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
   const Program sending{"IMB-MPI1", "MPI-1 part", sent};
   constexpr Spec none[] = {{.name = "Ibcast"}};
@@ -715,7 +715,7 @@ TEST_CASE("-send_mode is for components with a benchmark for it") {
                     "-send_mode synchronous");
 }
 
-TEST_CASE("-layout: what it means, and what excludes it") {
+TEST_CASE("-layout: its values, and options that cannot be combined with it") {
   constexpr Spec moved[] = {{.name = "PingPong", .send_modes = every_send_mode},
                             {.name = "Allreduce", .reduction = true, .in_place = InPlace::everywhere}};
   const Program program{"IMB-MPI1", "MPI-1 part", moved};
@@ -726,7 +726,7 @@ TEST_CASE("-layout: what it means, and what excludes it") {
   CHECK(!given("-layout Contiguous").layout.has_gaps());
   CHECK(!given("-layout vector:4:4").layout.has_gaps());
   CHECK(name_of(given("-layout VECTOR:2:8").layout) == "vector:2:8");
-  const auto mistake = [&](const std::string& line) -> std::string {
+  const auto usage_error = [&](const std::string& line) -> std::string {
     try {
       given(line);
     } catch (const UsageError& error) {
@@ -735,29 +735,31 @@ TEST_CASE("-layout: what it means, and what excludes it") {
     return "";
   };
   using Catch::Matchers::StartsWith;
-  CHECK_THAT(mistake("-layout vector:2"),
+  CHECK_THAT(usage_error("-layout vector:2"),
              StartsWith("-layout: \"vector:2\": a vector has a block and a stride"));
-  CHECK_THAT(mistake("-layout vector:3:2"), StartsWith("-layout: \"vector:3:2\": the stride is less than"));
-  CHECK_THAT(mistake("-layout vector:0:2"), StartsWith("-layout: "));
-  CHECK_THAT(mistake("-layout row"), StartsWith("-layout: \"row\" is not one of contiguous, vector"));
-  CHECK_THAT(mistake("-layout indexed:3"), StartsWith("-layout: \"indexed:3\": only a vector has numbers"));
-  CHECK(mistake("-layout indexed -packing mpi") ==
+  CHECK_THAT(usage_error("-layout vector:3:2"),
+             StartsWith("-layout: \"vector:3:2\": the stride is less than"));
+  CHECK_THAT(usage_error("-layout vector:0:2"), StartsWith("-layout: "));
+  CHECK_THAT(usage_error("-layout row"), StartsWith("-layout: \"row\" is not one of contiguous, vector"));
+  CHECK_THAT(usage_error("-layout indexed:3"),
+             StartsWith("-layout: \"indexed:3\": only a vector has numbers"));
+  CHECK(usage_error("-layout indexed -packing mpi") ==
         "unknown option \"-packing\": it was removed; give -layout alone, which sends the derived datatype");
-  CHECK(mistake("-layout struct -data_type double") ==
+  CHECK(usage_error("-layout struct -data_type double") ==
         "-layout struct is a record of several types, counted in bytes; give -data_type byte");
-  CHECK(mistake("-layout indexed -contig_type resize") ==
+  CHECK(usage_error("-layout indexed -contig_type resize") ==
         "-layout indexed and -contig_type cannot be combined; give one of them");
-  CHECK(mistake("-layout indexed Allreduce") ==
+  CHECK(usage_error("-layout indexed Allreduce") ==
         "-layout: no effect on the selected benchmarks; leave it out, or add PingPong");
 }
 
-TEST_CASE("-sync_mode is for components with one-sided transfers, and active targets have two of its modes") {
+TEST_CASE("-sync_mode applies to one-sided components, and IMB-EXT accepts only two of its modes") {
   constexpr Spec passive[] = {{.name = "Unidir_put", .access = Access::passive_target}};
   constexpr Spec active[] = {{.name = "Unidir_Put", .access = Access::active_target}};
   const auto given = [](const Program& whole, const std::string& line) {
     return parse(whole, words(line), 2, Files{}.reader()).sync_mode;
   };
-  const auto mistake = [&](const Program& whole, const std::string& line) -> std::string {
+  const auto usage_error = [&](const Program& whole, const std::string& line) -> std::string {
     try {
       given(whole, line);
     } catch (const UsageError& error) {
@@ -771,21 +773,21 @@ TEST_CASE("-sync_mode is for components with one-sided transfers, and active tar
   CHECK(given(rma_program, "-sync_mode LOCK_ALL") == SyncMode::lock_all);
   CHECK(given(ext_program, "-sync_mode pscw") == SyncMode::pscw);
   CHECK(given(ext_program, "-sync_mode standard") == SyncMode::standard);
-  CHECK(mistake(ext_program, "-sync_mode lock") ==
+  CHECK(usage_error(ext_program, "-sync_mode lock") ==
         "-sync_mode lock: a mode of passive targets; IMB-EXT has active ones: give fence or pscw, or run "
         "IMB-RMA");
-  CHECK(mistake(program, "-sync_mode fence") ==
+  CHECK(usage_error(program, "-sync_mode fence") ==
         "-sync_mode: IMB-MPI1 has no benchmark that uses it; leave it out, or run IMB-EXT or IMB-RMA");
-  CHECK(mistake(rma_program, "-sync_mode none") ==
+  CHECK(usage_error(rma_program, "-sync_mode none") ==
         "-sync_mode: \"none\" is not one of standard, fence, pscw, lock, lock_all, flush, flush_local; for "
         "example: -sync_mode lock");
 }
 
-TEST_CASE("pairs that the ranks of a launch do not make are refused with what to do") {
+TEST_CASE("more pairs than the ranks can form are an error that says what is possible") {
   static constexpr Spec specs[] = {{.name = "Unirandom", .in_pairs = true, .random_partners = true},
                                    {.name = "Multi_pair", .message_rate = true, .in_pairs = true},
                                    {.name = "PingPongMT", .kind = Kind::parallel_transfer, .threaded = true}};
-  const auto mistake = [&](const char* option, int processes) -> std::string {
+  const auto usage_error = [&](const char* option, int processes) -> std::string {
     const bool threaded = std::string_view(option) == "-stride";
     const Program program{threaded ? "IMB-MT" : "IMB-P2P", "part", specs,
                           threaded ? thread_defaults : pair_defaults};
@@ -798,12 +800,12 @@ TEST_CASE("pairs that the ranks of a launch do not make are refused with what to
     }
     return "none";
   };
-  CHECK(mistake("-pairs", 1) == "-pairs 1: needs at least 2 ranks");
-  CHECK(mistake("-stride", 1) == "-stride 1: needs at least 2 ranks");
-  CHECK(mistake("-pairs", 3) == "-pairs 9: 3 ranks make 1 pair; give at most 1");
-  CHECK(mistake("-pairs", 5) == "-pairs 9: 5 ranks make 2 pairs; give at most 2");
-  CHECK(mistake("-stride", 2) == "-stride 9: no two of 2 ranks are that far apart; give at most 1");
-  CHECK((mistake("-pairs", 18) == "none" && mistake("-stride", 10) == "none"));
+  CHECK(usage_error("-pairs", 1) == "-pairs 1: needs at least 2 ranks");
+  CHECK(usage_error("-stride", 1) == "-stride 1: needs at least 2 ranks");
+  CHECK(usage_error("-pairs", 3) == "-pairs 9: 3 ranks make 1 pair; give at most 1");
+  CHECK(usage_error("-pairs", 5) == "-pairs 9: 5 ranks make 2 pairs; give at most 2");
+  CHECK(usage_error("-stride", 2) == "-stride 9: no two of 2 ranks are that far apart; give at most 1");
+  CHECK((usage_error("-pairs", 18) == "none" && usage_error("-stride", 10) == "none"));
 }
 
 TEST_CASE("options that no selected benchmark can use are refused") {
@@ -818,7 +820,7 @@ TEST_CASE("options that no selected benchmark can use are refused") {
       {.name = "Shared_load", .access = Access::passive_target, .one_sided = {.window = WindowKind::shared}},
   };
   const Program all{"IMB-ALL", "all parts", specs};
-  const auto mistake = [](const Program& whole, const std::string& line) -> std::string {
+  const auto usage_error = [](const Program& whole, const std::string& line) -> std::string {
     try {
       parse(whole, words(line), 8, Files{}.reader());
     } catch (const UsageError& error) {
@@ -839,22 +841,22 @@ TEST_CASE("options that no selected benchmark can use are refused") {
                                           {"-info a=b", "Unidir_put"}}) {
     INFO(option);
     const std::string line(option), name = line.substr(0, line.find(' '));
-    CHECK(mistake(all, line + " PingPong") ==
+    CHECK(usage_error(all, line + " PingPong") ==
           name + ": no effect on the selected benchmarks; leave it out, or add " + benchmark);
-    CHECK(mistake(all, line + " PingPong " + benchmark) == "none");
+    CHECK(usage_error(all, line + " PingPong " + benchmark) == "none");
   }
-  CHECK(mistake(all, "-halo 2").starts_with("-halo: no effect on"));  // not in the default list
-  CHECK(mistake(all, "-halo 2 -include Halo") == "none");
-  CHECK(mistake(all, "-window shared Shared_load").starts_with("-window: no effect on"));
+  CHECK(usage_error(all, "-halo 2").starts_with("-halo: no effect on"));  // not in the default list
+  CHECK(usage_error(all, "-halo 2 -include Halo") == "none");
+  CHECK(usage_error(all, "-window shared Shared_load").starts_with("-window: no effect on"));
   constexpr Spec message[] = {{.name = "PingPong"}};
   const Program messages{"IMB-X", "a part", message, {}, false, suite};
-  CHECK(mistake(messages, "-in_place on") ==
+  CHECK(usage_error(messages, "-in_place on") ==
         "-in_place: IMB-X has no benchmark that uses it; leave it out, or run IMB-MPI1");
-  CHECK(mistake(messages, "-info a=b") ==
+  CHECK(usage_error(messages, "-info a=b") ==
         "-info: IMB-X has no benchmark that uses it; leave it out, or run IMB-EXT, IMB-RMA or IMB-IO");
 }
 
-TEST_CASE("options of IMB that no selected benchmark can use are noted") {
+TEST_CASE("options of IMB that no selected benchmark can use cause a warning") {
   const std::string window = "-window_size: no effect on the selected benchmarks";
   CHECK(parsed("-window_size 4 PingPong").warnings == Strings{window});
   CHECK(parsed("-window_size 4 PingPong Uniband").warnings.empty());
@@ -863,11 +865,11 @@ TEST_CASE("options of IMB that no selected benchmark can use are noted") {
                 "-red_data_type: no effect on the selected benchmarks"});
   CHECK(parsed("-aggregate_mode aggregate").warnings ==
         Strings{"-aggregate_mode: no effect; IMB-MPI1 has no benchmark that uses it"});
-  // The default holds without the option, too.
+  // The default values cause no warning.
   CHECK(parsed("-aggregate_mode multi -window_size 256 -root_shift on Barrier").warnings.empty());
 }
 
-TEST_CASE("the banner states what its user may not see in the results") {
+TEST_CASE("the banner states options that the results do not show") {
   constexpr Spec sent[] = {{.name = "PingPong", .send_modes = every_send_mode}};
   const Program sending{"IMB-MPI1", "MPI-1 part", sent};
   const auto lines = [&](const std::string& line) {
@@ -890,7 +892,7 @@ TEST_CASE("help shows the options that everyone uses, and all on request") {
   const std::string common = help_text(program, ""), all = help_text(program, "ALL");
   CHECK(count(common) == 15);
   CHECK(count(all) == number_of_options());
-  // They come first there, too.
+  // They also come first in the complete list.
   const std::size_t start = common.find("Common options"), end = common.find("\n\n", start);
   CHECK(all.substr(start, end - start) == common.substr(start, end - start));
   CHECK(common.find("-help all shows all options") != std::string::npos);
@@ -962,14 +964,14 @@ TEST_CASE("help shows the defaults of the component") {
   CHECK(topic({}, "PingPong").starts_with("PingPong\n  Time of half a round trip.\n  collective: "));
 }
 
-TEST_CASE("IMB-IO has standards and options of its own") {
+TEST_CASE("IMB-IO has its own defaults and options") {
   constexpr Spec writes[] = {{.name = "S_Write_Indv", .access = Access::file}};
   const Program io{"IMB-IO", "MPI-IO part", writes, file_defaults, true};
   const auto given = [](const Program& program, const char* line, int world = 8) {
     Files none;
     return parse(program, words(line), world, none.reader());
   };
-  const auto mistake = [&](const Program& program, const char* line, int world = 8) {
+  const auto usage_error = [&](const Program& program, const char* line, int world = 8) {
     try {
       given(program, line, world);
     } catch (const UsageError& error) {
@@ -985,20 +987,21 @@ TEST_CASE("IMB-IO has standards and options of its own") {
   CHECK(options.file == "/scratch/x");
   CHECK(options.file_sync == FileSync::never);
   CHECK(options.reorder == 3);
-  CHECK(mistake(io, "-fsync sometimes").starts_with("-fsync: "));
-  CHECK(mistake(io, "-reorder 4", 2) ==
+  CHECK(usage_error(io, "-fsync sometimes").starts_with("-fsync: "));
+  CHECK(usage_error(io, "-reorder 4", 2) ==
         "-reorder 4: with 2 ranks, each rank would read what it wrote; give a number from 1 to the "
         "number of ranks less 1");
-  CHECK(mistake(io, "-reorder 1", 1).starts_with("-reorder 1: with 1 rank, "));
-  CHECK(mistake(io, "-data_type float") ==
+  CHECK(usage_error(io, "-reorder 1", 1).starts_with("-reorder 1: with 1 rank, "));
+  CHECK(usage_error(io, "-data_type float") ==
         "-data_type: IMB-IO writes and reads bytes (MPI_BYTE); leave it out");
-  CHECK(mistake(io, "-red_data_type float") ==
+  CHECK(usage_error(io, "-red_data_type float") ==
         "-red_data_type: IMB-IO writes and reads bytes (MPI_BYTE); leave it out");
-  CHECK(mistake(program, "-fsync never") == "-fsync: IMB-MPI1 uses no files; leave it out, or run IMB-IO");
+  CHECK(usage_error(program, "-fsync never") ==
+        "-fsync: IMB-MPI1 uses no files; leave it out, or run IMB-IO");
   CHECK(help_text(io, "set").find("MSGSPERSAMPLE=50") != std::string::npos);
 }
 
-TEST_CASE("help about one topic") {
+TEST_CASE("help on one topic") {
   CHECK(help_text(program, "set").find("MSGSPERSAMPLE=1000") != std::string::npos);
   CHECK(help_text(program, "npmin") ==
         "-npmin N\n"

@@ -57,7 +57,7 @@ TEST_CASE("IMB-FABRIC: defaults") {
   CHECK_FALSE(options.passes);
 }
 
-TEST_CASE("IMB-FABRIC: lengths of the user replace its own") {
+TEST_CASE("IMB-FABRIC: requested lengths replace the defaults") {
   CHECK(parsed("-msgsize 4").lengths == Lengths{4});
   CHECK(parsed("-msgsz 4 -msgsz 16").lengths == Lengths{4, 16});
   CHECK(parsed("-msgsize 4 -set MAXMSGLOG=4").lengths == Lengths{4});
@@ -68,7 +68,7 @@ TEST_CASE("IMB-FABRIC: lengths of the user replace its own") {
 TEST_CASE("IMB-FABRIC: options") {
   CHECK(fabric_of("-endpoint host").endpoint == EndpointKind::host);
   CHECK(fabric_of("-endpoint NUMA").endpoint == EndpointKind::numa);
-  CHECK(fabric_of("-rounds 5").each_meets == 5);
+  CHECK(fabric_of("-rounds 5").requested_rounds == 5);
   CHECK(fabric_of("-rounds 5").rounds == RoundKind::some);
   CHECK(fabric_of("-rounds one_to_all").rounds == RoundKind::one_to_all);
   CHECK(fabric_of("-rounds ALL_TO_ONE").rounds == RoundKind::all_to_one);
@@ -80,26 +80,26 @@ TEST_CASE("IMB-FABRIC: options") {
   CHECK(fabric_of("-pair_timeout 2.5").timeout_seconds == 2.5);
 }
 
-TEST_CASE("IMB-FABRIC: rounds of a file") {
+TEST_CASE("IMB-FABRIC: rounds from a file") {
   const FabricOptions fabric =
       fabric_of("-pairs_file rounds.txt", "# of two\r\n0-1\t3-2 # the second sends less\r\n\n 1-7 \n");
   CHECK(fabric.rounds == RoundKind::listed);
   CHECK(fabric.listed == std::vector<EndpointPairs>{{{0, 1}, {3, 2}}, {{1, 7}}});
 }
 
-TEST_CASE("IMB-FABRIC: rounds of a file that cannot be") {
-  const auto mistake = [](const std::string& text) { return error_of("-pairs_file rounds.txt", text); };
+TEST_CASE("IMB-FABRIC: errors in a file of rounds") {
+  const auto usage_error = [](const std::string& text) { return error_of("-pairs_file rounds.txt", text); };
   const std::string help = "; a round is a line such as 0-1 2-3";
-  CHECK(mistake("0-1\n0-1 x-2") == "rounds.txt:2: \"x\" is not a whole number" + help);
-  CHECK(mistake("12") == "rounds.txt:1: \"12\" is not A-B" + help);
-  CHECK(mistake("3-3") == "rounds.txt:1: \"3-3\" pairs an endpoint with itself" + help);
-  CHECK(mistake("0-1 2-0") == "rounds.txt:1: endpoint 0 is in two pairs of one round" + help);
-  CHECK(mistake("0-99999999") == "rounds.txt:1: \"99999999\" is above the maximum, 16777216" + help);
-  CHECK(mistake("#\n") == "-pairs_file: rounds.txt holds no rounds; write one per line");
+  CHECK(usage_error("0-1\n0-1 x-2") == "rounds.txt:2: \"x\" is not a whole number" + help);
+  CHECK(usage_error("12") == "rounds.txt:1: \"12\" is not A-B" + help);
+  CHECK(usage_error("3-3") == "rounds.txt:1: \"3-3\" pairs an endpoint with itself" + help);
+  CHECK(usage_error("0-1 2-0") == "rounds.txt:1: endpoint 0 is in two pairs of one round" + help);
+  CHECK(usage_error("0-99999999") == "rounds.txt:1: \"99999999\" is above the maximum, 16777216" + help);
+  CHECK(usage_error("#\n") == "-pairs_file: rounds.txt holds no rounds; write one per line");
   CHECK(error_of("-pairs_file other.txt") == "-pairs_file: cannot read other.txt: No such file or directory");
 }
 
-TEST_CASE("IMB-FABRIC: what cannot be combined") {
+TEST_CASE("IMB-FABRIC: options that cannot be combined") {
   CHECK(error_of("-halves -rounds 2") == "-rounds and -halves cannot be combined; give one of them");
   CHECK(error_of("-rounds one_to_all -check").starts_with("-check: not possible with -rounds one_to_all"));
   CHECK(error_of("-rounds one_to_all -serial").starts_with("-serial: not possible with"));
@@ -111,7 +111,7 @@ TEST_CASE("IMB-FABRIC: what cannot be combined") {
   }
 }
 
-TEST_CASE("IMB-FABRIC: -check as the default of a build yields to rounds that exclude it") {
+TEST_CASE("IMB-FABRIC: if a build checks by default, rounds that exclude -check switch it off") {
   Program checked = program;
   checked.defaults.check = true;
   const auto checks = [&](const Strings& words) {

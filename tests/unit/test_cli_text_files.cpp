@@ -1,4 +1,4 @@
-// Files named on the command line, and what is compared before an output overwrites one.
+// Files named on the command line, and the check that no output overwrites one of them.
 #include <catch2/catch.hpp>
 #include <initializer_list>
 #include <map>
@@ -32,7 +32,7 @@ std::vector<TextEntry> entries(const std::string& text) {
   return read_entries(files({{"f", text}}), "f", "input", "benchmark names");
 }
 
-/// Texts and places, as "place text" lines.
+/// Formats entries as "place text" lines.
 std::string listing(const std::string& text) {
   std::string result;
   for (const TextEntry& entry : entries(text)) result += entry.where + entry.text + "\n";
@@ -56,7 +56,7 @@ std::vector<std::string> words(const std::string& line) {
   return result;
 }
 
-/// The error of a command line, where the paths of `one_file` all lead to one file.
+/// Returns the error of a command line if all paths in `one_file` lead to one file.
 std::string error_with(const std::string& line, const std::set<std::string>& one_file) {
   const SameFile same = [&](const std::string& a, const std::string& b) {
     return a == b || (one_file.contains(a) && one_file.contains(b));
@@ -168,7 +168,7 @@ TEST_CASE("long words of the command line are cut in errors") {
   }
 }
 
-TEST_CASE("two outputs in one file, whatever the path") {
+TEST_CASE("two outputs in one file are an error, even by different paths") {
   CHECK(error_with("-json x -dumpfile y", {}) == "no error");
   CHECK(error_with("-json x -dumpfile x", {}) ==
         "-json and -dumpfile name the same file, x; use different files");
@@ -178,7 +178,7 @@ TEST_CASE("two outputs in one file, whatever the path") {
   CHECK(error_with("-json x", {"x"}) == "no error");
 }
 
-TEST_CASE("an input is not overwritten, by whatever path") {
+TEST_CASE("an input is not overwritten, even by another path") {
   const std::vector<std::pair<std::string, std::string>> inputs = {
       {"-input names", "names"}, {"-msglen lengths", "lengths"}, {"-set @settings", "settings"}};
   const auto line = [](std::initializer_list<std::string_view> pieces) {
@@ -201,7 +201,7 @@ TEST_CASE("an input is not overwritten, by whatever path") {
         "-json would overwrite other, which this command line reads; name another file");
 }
 
-TEST_CASE("files are compared only where there are two") {
+TEST_CASE("files are compared only if there are two") {
   int calls = 0;
   const SameFile same = [&](const std::string&, const std::string&) { return ++calls > 0; };
   parse(program, words("-iter 1 PingPong"), 4, files({}), same);

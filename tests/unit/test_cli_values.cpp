@@ -1,4 +1,4 @@
-// One word to one value, quoting of user's text in messages, and suggestions.
+// Conversion of one word to one value, quoting of the user's text in messages, and suggestions.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <string>
@@ -124,7 +124,7 @@ TEST_CASE("one of several words") {
         "\"delta\" is not one of alpha, Beta, gamma");
 }
 
-TEST_CASE("text of a user in a message is one line") {
+TEST_CASE("a user's text in a message is one line") {
   CHECK(quoted("") == "\"\"");
   CHECK(quoted("plain") == "\"plain\"");
   CHECK(quoted("a\nb\tc\r\x01\x7f") == "\"a?b?c???\"");
@@ -133,7 +133,7 @@ TEST_CASE("text of a user in a message is one line") {
   CHECK(sanitized("a\nb") == "a?b");
 }
 
-TEST_CASE("long text of a user is cut") {
+TEST_CASE("a user's long text is shortened") {
   const std::string sixty(60, 'x');
   CHECK(quoted(sixty) == '"' + sixty + '"');
   CHECK(quoted(sixty + "y") == '"' + sixty + "...\"");
@@ -161,7 +161,7 @@ TEST_CASE("a character of several bytes is not cut in two") {
   CHECK(sanitized("a\xF0\x9F\x98\x80"
                   "b",
                   5) == "a\xF0\x9F\x98\x80...");
-  // What is no UTF-8 is cut somewhere, without an endless or empty loop.
+  // Text that is not UTF-8 is cut at some byte.
   CHECK(sanitized(std::string(100, '\x80'), 10) == "...");
 }
 

@@ -18,7 +18,7 @@ using namespace openimb;
 
 namespace {
 
-/// A clock that is off and drifts.
+/// A clock with an offset and a drift.
 struct FakeClock {
   double offset = 0, drift = 0;
   double operator()(double truth) const { return truth + offset + drift * truth; }
@@ -76,7 +76,7 @@ TEST_CASE("a longer span of exchanges narrows the bound") {
   CHECK(error_of(history.later_map(), own, other, 20) <= history.later_map().bound_at(own(20)));
 }
 
-TEST_CASE("a clock that was set contradicts the history, which begins anew") {
+TEST_CASE("a clock that was set contradicts the history, which then starts again") {
   std::mt19937 noise(3);
   const FakeClock other{};
   FakeClock own{1, 50e-6};
@@ -191,7 +191,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the slack is some times what agreeing takes, whatever disturbs it now and then") {
+TEST_CASE("the slack is a multiple of the time of an agreement, despite occasional disturbances") {
   Slack slack;
   for (int i = 0; i < 1000; ++i) slack.observe(i % 50 == 49 ? 4e-3 : 2e-6, false);
   CHECK(slack.seconds() >= 4e-6);
@@ -244,21 +244,22 @@ TEST_CASE("a row is given up after 100 repetitions of which fewer than half are 
   const EarlyExitSampling sampling(std::make_unique<GuideSampling>(limits), 8);
   std::vector<CompletedBatch> completed;
   Decision next = sampling.next(completed);
-  CHECK(next.step.repetitions == 104);  // whole cycles
+  CHECK(next.plan.repetitions == 104);  // whole cycles
   CHECK(next.total == 1000);
-  completed.push_back({next.step, 1, 51});
+  completed.push_back({next.plan, 1, 51});
   CHECK(sampling.next(completed).answer == Decision::Answer::done);
   completed.back().valid = 52;
   next = sampling.next(completed);
-  CHECK(next.step.repetitions == 896);
-  completed.push_back({next.step, 1, 0});
+  CHECK(next.plan.repetitions == 896);
+  completed.push_back({next.plan, 1, 0});
   CHECK(sampling.next(completed).answer == Decision::Answer::done);
 }
 
 TEST_CASE("a row in segments is given up after 100 repetitions as well") {
   const SamplingLimits limits{
       .settings = {}, .policy = IterationPolicy::off, .planned = 1000, .warm_up = false};
-  // The repetitions that follow each other; a `+` is a further segment. The first `valid` of each batch are.
+  // Returns the repetitions of successive batches, of which the share `valid` is valid. A `+` marks a further
+  // segment.
   const auto course = [&](int segments, std::int64_t cycle, double valid) {
     const EarlyExitSampling sampling(
         std::make_unique<SegmentedSampling>(std::make_unique<GuideSampling>(limits), segments, cycle), cycle);
@@ -268,9 +269,9 @@ TEST_CASE("a row in segments is given up after 100 repetitions as well") {
       const Decision next = sampling.next(completed);
       if (next.answer == Decision::Answer::done) return text;
       CHECK(next.total == 1000);
-      const std::int64_t repetitions = next.step.repetitions;
-      text += (next.step.further_segment ? "+" : " ") + std::to_string(repetitions);
-      completed.push_back({next.step, 1, std::llround(valid * static_cast<double>(repetitions))});
+      const std::int64_t repetitions = next.plan.repetitions;
+      text += (next.plan.further_segment ? "+" : " ") + std::to_string(repetitions);
+      completed.push_back({next.plan, 1, std::llround(valid * static_cast<double>(repetitions))});
     }
   };
   CHECK(course(4, 1, 1) == " 100 150+250+250+250");

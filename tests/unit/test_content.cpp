@@ -1,4 +1,4 @@
-// Contents under -check: what identifies an element, and what a comparison notices.
+// Contents under -check: what identifies an element, and which differences a comparison finds.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -36,7 +36,7 @@ TEST_CASE("messages differ between ranks and positions") {
   CHECK(same_as_shifted < 20);
 }
 
-TEST_CASE("the contents of one repetition are not those of the next") {
+TEST_CASE("successive repetitions have different contents") {
   for (const bool reduction : {false, true}) {
     Content content({DataType::integer, Contiguity::base}, reduction, 4);
     const auto before = written<int>(content, 2, 0, 1000);
@@ -48,7 +48,7 @@ TEST_CASE("the contents of one repetition are not those of the next") {
   }
 }
 
-TEST_CASE("a piece starts where it says") {
+TEST_CASE("a piece starts at its position") {
   const Content content({DataType::integer, Contiguity::base}, false, 2);
   const auto whole = written<int>(content, 1, 0, 10);
   std::vector<int> received(4, -1);
@@ -134,7 +134,7 @@ constexpr Element all_elements[] = {{DataType::byte, Contiguity::base},
                                     {DataType::bfloat16, Contiguity::resized},
                                     {DataType::float16, Contiguity::base_vector}};
 
-// An image of `bytes` bytes composed in chunks of so many.
+// Composes an image of `bytes` bytes in chunks.
 std::vector<std::byte> composed(const Content& content, const Piece& piece, int held_rank, std::int64_t bytes,
                                 std::int64_t chunk) {
   std::vector<std::byte> image(static_cast<std::size_t>(bytes), Content::armed);
@@ -148,7 +148,7 @@ std::vector<std::byte> composed(const Content& content, const Piece& piece, int 
 
 }  // namespace
 
-TEST_CASE("a piece that is composed in chunks is the piece as a whole, at every boundary") {
+TEST_CASE("a piece composed in chunks equals the whole piece, at every boundary") {
   for (const Element& element : all_elements) {
     for (const bool reduction : {false, true}) {
       Content content(element, reduction, 5);
@@ -168,7 +168,7 @@ TEST_CASE("a piece that is composed in chunks is the piece as a whole, at every 
   }
 }
 
-TEST_CASE("outside of a piece an image stays as it was") {
+TEST_CASE("an image does not change outside of a piece") {
   const Content content({DataType::integer, Contiguity::resized}, false, 2);
   const auto image = composed(content, {.rank = 1, .receive_at = 2, .count = 3}, 2, 80, 80);
   for (std::size_t i = 0; i < 80; ++i) {
@@ -180,14 +180,14 @@ TEST_CASE("outside of a piece an image stays as it was") {
 }
 
 TEST_CASE("a last element without its gap still belongs to the image") {
-  // As the memory of a resized type may end: with the data of its last element.
+  // The memory of a resized type may end with the data of its last element.
   const Content content({DataType::integer, Contiguity::resized}, false, 2);
   const auto longer = composed(content, {.rank = 1, .count = 4}, 2, 32, 32);
   const auto shorter = composed(content, {.rank = 1, .count = 4}, 2, 28, 28);
   CHECK(std::equal(shorter.begin(), shorter.end(), longer.begin()));
 }
 
-TEST_CASE("sums are those of the first ranks alone") {
+TEST_CASE("sums include only the first ranks") {
   const int ranks = 40;  // more than contribute to any one element
   const Content content({DataType::integer, Contiguity::base}, true, ranks);
   std::vector<int> sum(1500);
@@ -201,7 +201,7 @@ TEST_CASE("sums are those of the first ranks alone") {
   }
 }
 
-TEST_CASE("what is added goes onto what the receive buffer held") {
+TEST_CASE("an accumulated value is added to the contents of the receive buffer") {
   const Content content({DataType::integer, Contiguity::base}, true, 3);
   const auto held = written<int>(content, 3, 0, 100);
   const auto one = written<int>(content, 1, 0, 100);
@@ -219,7 +219,7 @@ TEST_CASE("what is added goes onto what the receive buffer held") {
   }
 }
 
-TEST_CASE("what is filled for timing in chunks is filled as a whole") {
+TEST_CASE("a timing buffer filled in chunks equals one filled at once") {
   for (const Element& element : all_elements) {
     for (const bool reduction : {false, true}) {
       const Spec spec{.reduction = reduction};
@@ -249,7 +249,7 @@ TEST_CASE("far into a buffer integers wrap around") {
   CHECK(bytes[15] == -49);
 }
 
-TEST_CASE("operands that are compared are zero, and so is what is no whole element") {
+TEST_CASE("compared operands are zero, and so is an incomplete element") {
   std::vector<std::byte> image(10, std::byte{1});
   fill_for_timing(image, 0, {DataType::integer, Contiguity::base}, {.one_sided = {.compares = true}}, 2);
   CHECK(std::count(image.begin(), image.end(), std::byte{0}) == 10);
@@ -258,9 +258,11 @@ TEST_CASE("operands that are compared are zero, and so is what is no whole eleme
   CHECK((image[8] == std::byte{0} && image[9] == std::byte{0}));
 }
 
-TEST_CASE("no difference between nothing and nothing") { CHECK(count_differences({}, {}) == 0); }
+TEST_CASE("empty images do not differ") { CHECK(count_differences({}, {}) == 0); }
 
-TEST_CASE("messages with gaps: elements lie where the layout says, and any part of an image is that part") {
+TEST_CASE(
+    "messages with gaps: elements lie where the layout puts them, and a part of an image equals that part of "
+    "the whole") {
   const DataLayout layouts[] = {{.placement = Placement::vector, .block = 1, .stride = 3},
                                 {.placement = Placement::vector, .block = 3, .stride = 4},
                                 {.placement = Placement::indexed},

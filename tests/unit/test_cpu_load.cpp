@@ -1,4 +1,4 @@
-// The load under a clock that advances by what the load does: calibration is exact.
+// The load with a clock that only the load advances, so that calibration is exact.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -16,7 +16,7 @@ struct FakeClock {
 
 }  // namespace
 
-TEST_CASE("a load is calibrated by the run that lasted long enough") {
+TEST_CASE("a load is calibrated with the first run that lasts long enough") {
   // Every run seems to last half a second, however many units it has: the first is long enough.
   seconds_per_reading = 0.5;
   CpuLoad load;
@@ -30,7 +30,7 @@ TEST_CASE("a load is calibrated by the run that lasted long enough") {
   CHECK(load.flops_per_second() == 2 * CpuLoad::operations_per_unit);
 }
 
-TEST_CASE("on a clock that stands still no load is done") {
+TEST_CASE("with a clock that stands still, no load is computed") {
   seconds_per_reading = 0;
   CpuLoad load;
   load.calibrate<FakeClock>(0.5);
@@ -50,7 +50,7 @@ TEST_CASE("a real clock gives a plausible speed") {
   CHECK(load.flops_per_second() < 1e13);
 }
 
-TEST_CASE("drift is what the load takes now against what it was calibrated for") {
+TEST_CASE("drift compares the time of the load with its calibration") {
   seconds_per_reading = 0.5;
   CpuLoad load;
   load.calibrate<FakeClock>(0.5);

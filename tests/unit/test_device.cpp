@@ -1,4 +1,4 @@
-// Drivers of GPUs, from a library that notes calls and fails where it is told to (fake_driver.cpp).
+// Drivers of GPUs, with a library that records calls and fails on request (fake_driver.cpp).
 #include "device/driver.h"
 
 #include <array>
@@ -28,8 +28,8 @@ struct Driver {
     function<void(const char*, int)>("fake_reset")(name.c_str(), code);
   }
   void reset() const { fail("", 0); }
-  /// As fail(), without forgetting what was noted.
-  void now_fail(const char* name, int code) const {
+  /// Like fail(), but keeps the recorded calls.
+  void fail_from_now(const char* name, int code) const {
     function<void(const char*, int)>("fake_fail")(name, code);
   }
   std::string calls() const { return function<const char*()>("fake_calls")(); }
@@ -40,7 +40,7 @@ struct Driver {
 
 using Open = std::unique_ptr<Device> (*)(LibraryNames, int);
 
-std::vector<std::string> words_in(const std::string& text) {
+std::vector<std::string> split_words(const std::string& text) {
   std::vector<std::string> words;
   std::size_t begin = 0;
   for (std::size_t end = text.find(' '); end != text.npos; end = text.find(' ', begin)) {
@@ -74,13 +74,13 @@ void use(Open open, bool load) {
   device->wait_for_load();
 }
 
-// What did not end in an error that names the call, or did not give everything back.
+// Returns the calls whose failure caused no error with their name, or left something allocated.
 std::vector<std::string> silent_failures(Open open, bool load) {
   const Driver driver;
   driver.reset();
   use(open, load);
   std::vector<std::string> wrong;
-  for (const std::string& name : words_in(driver.calls())) {
+  for (const std::string& name : split_words(driver.calls())) {
     if (name.find("Free") != name.npos || name.find("(null)") != name.npos) continue;
     if (name.find("Release") != name.npos || name.find("Destroy") != name.npos) continue;
     if (name.find("Unload") != name.npos) continue;
@@ -145,12 +145,12 @@ TEST_CASE("facts of a GPU") {
                                                           false, true});
 }
 
-TEST_CASE("every call of a driver may fail, and everything is given back") {
+TEST_CASE("any call of a driver may fail, and everything is freed") {
   CHECK(silent_failures(open_cuda_device, true) == std::vector<std::string>{});
   CHECK(silent_failures(open_hip_device, false) == std::vector<std::string>{});
 }
 
-TEST_CASE("kinds of memory, and too little of it") {
+TEST_CASE("kinds of memory, and an allocation that is too large") {
   const Driver driver;
   const auto calls_of = [&](Device& device, DeviceMemory kind) {
     driver.reset();
@@ -188,7 +188,7 @@ TEST_CASE("copies arrive, and are complete") {
   }
 }
 
-TEST_CASE("the load on a GPU is one kernel on a stream of its own") {
+TEST_CASE("the load on a GPU is one kernel on its own stream") {
   const Driver driver;
   driver.reset();
   {
@@ -208,7 +208,7 @@ TEST_CASE("a device is opened and closed in one order") {
   const Driver driver;
   driver.reset();
   open_cuda_device(names, 0);
-  CHECK(words_in(driver.calls()) ==
+  CHECK(split_words(driver.calls()) ==
         std::vector<std::string>{"cuInit", "cuDriverGetVersion", "cuDeviceGet", "cuDeviceGetName",
                                  "cuDeviceGetPCIBusId", "cuDeviceTotalMem_v2", "cuDeviceGetAttribute",
                                  "cuDeviceGetAttribute", "cuDeviceGetAttribute", "cuDeviceGet",
@@ -216,14 +216,14 @@ TEST_CASE("a device is opened and closed in one order") {
                                  "cuCtxSetCurrent(null)", "cuDevicePrimaryCtxRelease_v2"});
 }
 
-TEST_CASE("what the load has is given back before the context") {
+TEST_CASE("the resources of the load are freed before the context") {
   const Driver driver;
   driver.reset();
   auto device = open_cuda_device(names, 0);
   device->prepare_load();
   driver.reset();
   device.reset();
-  CHECK(words_in(driver.calls()) ==
+  CHECK(split_words(driver.calls()) ==
         std::vector<std::string>{"cuCtxSetCurrent", "cuStreamDestroy_v2", "cuMemFree_v2", "cuModuleUnload",
                                  "cuCtxSetCurrent(null)", "cuDevicePrimaryCtxRelease_v2"});
 }
@@ -235,12 +235,12 @@ TEST_CASE("a load that could not be prepared leaves nothing, and can be prepared
     const auto device = open_cuda_device(names, 0);
     for (const char* const name : {"cuDeviceGetAttribute", "cuModuleLoadData", "cuModuleGetFunction",
                                    "cuMemAlloc_v2", "cuStreamCreate"}) {
-      driver.now_fail(name, 700);
+      driver.fail_from_now(name, 700);
       CHECK_THROWS_AS(device->prepare_load(), DeviceError);
     }
-    driver.now_fail("cuMemAlloc_v2", 2);
+    driver.fail_from_now("cuMemAlloc_v2", 2);
     CHECK_THROWS_AS(device->prepare_load(), std::bad_alloc);
-    driver.now_fail("", 0);
+    driver.fail_from_now("", 0);
     device->prepare_load();
     device->start_load(7);
     CHECK(driver.units() == 7);
@@ -255,22 +255,22 @@ TEST_CASE("another thread of the process gets the device") {
     driver.reset();
     std::thread([&] { device->attach_thread(); }).join();
     CHECK((driver.calls() == "cuCtxSetCurrent " || driver.calls() == "hipSetDevice "));
-    driver.fail(documented(words_in(driver.calls())[0]), 201);
+    driver.fail(documented(split_words(driver.calls())[0]), 201);
     CHECK_THROWS_WITH(device->attach_thread(), Catch::EndsWith(" (201)"));
     driver.reset();
   }
 }
 
-TEST_CASE("giving memory back does not end a run, even where the device is lost") {
+TEST_CASE("freeing memory does not end a run, even if the device is lost") {
   const Driver driver;
   driver.reset();
   const auto cuda = open_cuda_device(names, 0), hip = open_hip_device(names, 0);
   const auto freed = [&](Device& device, DeviceMemory kind, const char* name) {
     std::byte* const memory = device.allocate(kind, 64);
-    driver.now_fail(name, 719);
+    driver.fail_from_now(name, 719);
     device.deallocate(kind, memory);
-    driver.now_fail("", 0);
-    return words_in(driver.calls()).back() == name;
+    driver.fail_from_now("", 0);
+    return split_words(driver.calls()).back() == name;
   };
   CHECK(freed(*cuda, DeviceMemory::device, "cuMemFree_v2"));
   CHECK(freed(*cuda, DeviceMemory::pinned, "cuMemFreeHost"));
@@ -284,7 +284,7 @@ TEST_CASE("a lost device is an error of the call that finds it") {
   const auto device = open_cuda_device(names, 0);
   device->prepare_load();
   const auto error_at = [&](const char* name, auto call) -> std::string {
-    driver.now_fail(name, 700);
+    driver.fail_from_now(name, 700);
     try {
       call();
     } catch (const DeviceError& error) {
@@ -300,7 +300,7 @@ TEST_CASE("a lost device is an error of the call that finds it") {
   driver.reset();
 }
 
-TEST_CASE("errors have the driver's words where it has some") {
+TEST_CASE("errors contain the driver's text if it has one") {
   CHECK(std::string(error_of_call("cuMemAlloc", "out of memory", 2).what()) ==
         "cuMemAlloc: out of memory (2)");
   CHECK(std::string(error_of_call("cuMemAlloc", nullptr, 4711).what()) == "cuMemAlloc: error (4711)");
@@ -313,7 +313,7 @@ struct FakeClock {
   static double now() { return clock_now; }
 };
 
-// A GPU whose load takes a launch and so much for each unit.
+// A GPU whose load takes one time for the launch and another for each unit.
 class SlowDevice final : public Device {
  public:
   static constexpr double launch = 5e-6;
@@ -337,7 +337,7 @@ class SlowDevice final : public Device {
 
 }  // namespace
 
-TEST_CASE("a load on a GPU is calibrated with its launch") {
+TEST_CASE("the calibration of a load on a GPU includes the launch of the kernel") {
   SlowDevice device;
   DeviceLoad load(device);
   CHECK_FALSE(load.calibrated());

@@ -11,7 +11,7 @@ constexpr std::size_t room = 512;
 
 }  // namespace
 
-TEST_CASE("of an error stack the reason is where it began") {
+TEST_CASE("the reason in an error stack is its last entry") {
   CHECK(error_reason("Message truncated, error stack:\n"
                      "internal_Recv(134).......: MPI_Recv(buf=0x7f, count=4, MPI_CHAR, 0, 1) failed\n"
                      "MPIDIG_recv_type_init(74): 4 bytes received but buffer size is 64",
@@ -20,7 +20,7 @@ TEST_CASE("of an error stack the reason is where it began") {
                      room) == "Invalid root (value given was 99)");
 }
 
-TEST_CASE("without a stack it is the text") {
+TEST_CASE("without a stack the reason is the text") {
   CHECK(error_reason("MPI_ERR_TRUNCATE: message truncated", room) == "MPI_ERR_TRUNCATE: message truncated");
   CHECK(error_reason("ADIOI_GEN_WRITECONTIG(80)....: No space left on device", room) ==
         "No space left on device");
@@ -28,7 +28,7 @@ TEST_CASE("without a stack it is the text") {
   CHECK(error_reason(" \n", room) == "error without text");
 }
 
-TEST_CASE("an entry that is cut off or empty is no reason: the heading of the stack is") {
+TEST_CASE("if the last entry is cut off or empty, the reason is the heading of the stack") {
   const std::string whole =
       "Message truncated, error stack:\n"
       "internal_Waitall(127)....: MPI_Waitall(count=64, array=0x5581, statuses=0x1) failed\n"

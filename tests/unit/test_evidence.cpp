@@ -1,4 +1,4 @@
-// What counters say about a row.
+// How readings of counters become the evidence of a row.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -30,7 +30,7 @@ TEST_CASE("a row has the sum over its ranks, the worst of them, and no others") 
   CHECK(total(evidence, Counter::minor_faults).rank == -1);
 }
 
-TEST_CASE("steal and interfaces are of hosts, whichever of their ranks reads them") {
+TEST_CASE("steal time and interfaces belong to a host, whichever rank reads them") {
   std::vector<Reading> ranks = {reading(0, 0, 0, 0.25, 0), reading(0, 0, 0, 0, 1)};
   ranks[0].insert(ranks[0].end(), {0, 0, 100, 200});
   const std::vector<int> mine = {1};
@@ -42,7 +42,7 @@ TEST_CASE("steal and interfaces are of hosts, whichever of their ranks reads the
   CHECK(evidence.interfaces[0].received == 200);
 }
 
-TEST_CASE("with readers, steal and interfaces are of their hosts only") {
+TEST_CASE("with readers, steal time and interfaces come only from their hosts") {
   std::vector<Reading> ranks = {reading(0, 0, 0, 0.25, 0), reading(0, 0, 0, 0.5, 0), reading(0, 0, 0, 1, 0)};
   for (Reading& one : ranks) one.insert(one.end(), {100, 200});
   const std::vector<int> mine = {1, 2}, readers = {1};
@@ -62,7 +62,7 @@ TEST_CASE("a rank that changed its CPU is named") {
   CHECK(total(evidence, Counter::voluntary_switches).sum == 2);
 }
 
-TEST_CASE("what is unknown is not counted") {
+TEST_CASE("unknown counters do not count") {
   const double unknown = std::nan("");
   const Reading nothing = {unknown, unknown, unknown, unknown, unknown, unknown, -1};
   const std::vector<Reading> ranks = {reading_difference(nothing, nothing)};

@@ -1,4 +1,4 @@
-// Files: whose bytes are where, what they hold, and blocks that may lie in any order.
+// Files: where each rank's bytes lie, what they contain, and blocks in any order.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -39,7 +39,7 @@ std::uint64_t fingerprint(std::span<const std::byte> block) {
   return all.value();
 }
 
-// A file made of blocks, with what is said of them.
+// A file made of blocks, with the blocks that the ranks announced.
 struct File {
   Bytes contents;
   Blocks blocks;
@@ -55,7 +55,7 @@ struct File {
   }
 };
 
-// Blocks of all ranks and repetitions, as announced; in the file in the order given.
+// Returns the announced blocks of all ranks and repetitions, in a file in the order given.
 File written(std::int64_t bytes, int ranks, int repetitions, const std::vector<int>& order) {
   std::vector<Bytes> made;
   File file{{}, {}, tile_of(common, bytes, ranks, 0).share, tile_of(common, bytes, ranks, ranks - 1).share};
@@ -103,7 +103,7 @@ TEST_CASE("an I/O portion is divided without gap or overlap") {
         CHECK(tile.first == next);
         CHECK(tile.offset(3) == 3 * bytes + next);
         next += tile.share;
-        // In a file of its own its share is all there is.
+        // If each process has its own file, its share is the whole portion of that file.
         const Tile alone = tile_of(own, bytes, ranks, rank);
         CHECK(alone.share == tile.share);
         CHECK(alone.offset(3) == 3 * alone.share);
@@ -111,11 +111,11 @@ TEST_CASE("an I/O portion is divided without gap or overlap") {
       CHECK(next == bytes);
     }
   }
-  CHECK(first_place_in_all_files(common, 3) == 0);
-  CHECK(first_place_in_all_files(own, 3) - first_place_in_all_files(own, 2) >= std::int64_t{1} << 40);
+  CHECK(first_content_position(common, 3) == 0);
+  CHECK(first_content_position(own, 3) - first_content_position(own, 2) >= std::int64_t{1} << 40);
 }
 
-TEST_CASE("how often, on how many processes, with how much memory") {
+TEST_CASE("repetitions, process counts and memory of a file benchmark") {
   const Settings& settings = file_defaults.settings;
   const auto most = [&](Transfers transfers) { return max_repetitions(settings, common, transfers); };
   CHECK(most(Transfers::aggregate) == 50);
@@ -125,11 +125,11 @@ TEST_CASE("how often, on how many processes, with how much memory") {
   CHECK(process_counts(single, 8, 1) == std::vector<int>{1});
   CHECK(process_counts(single, 1, 1) == std::vector<int>{1});
   CHECK(process_counts(common, 5, file_defaults.min_processes) == std::vector<int>{1, 2, 4, 5});
-  // Of the portion each process holds its share, and only on the side it needs.
+  // Each process has a buffer for its share of the portion, and only on the side that it uses.
   const Geometry geometry = plan_geometry(common, 10, 4, {}, std::nullopt);
   CHECK(geometry.send.total == 3);
   CHECK(geometry.receive.total == 0);
-  // What counts is the share: it is what MPI is asked to move.
+  // Only the share counts, because MPI moves no more than that.
   CHECK(!plan_geometry(common, std::int64_t{3} << 30, 2, {}, std::nullopt).exceeds_int);
   CHECK(plan_geometry(common, std::int64_t{4} << 30, 2, {}, std::nullopt).exceeds_int);
 }
@@ -141,7 +141,7 @@ TEST_CASE("all bytes are wrong in a file that should be empty") {
   CHECK(file.misplaced() == 5);
 }
 
-TEST_CASE("throughput is that of the portion, of collectives too") {
+TEST_CASE("throughput counts the portion, also for collectives") {
   Spec collective = common;
   collective.kind = Kind::collective;
   const Table table{.spec = collective, .grouping = make_grouping(4, 4, false, {})};
@@ -149,7 +149,7 @@ TEST_CASE("throughput is that of the portion, of collectives too") {
   CHECK(rows_of(table, 1000, 1, seconds).front()[Figure::bytes_per_second] == 250);
 }
 
-TEST_CASE("what a file holds never repeats") {
+TEST_CASE("the contents of a file never repeat") {
   Bytes contents(4096);
   fill_as_file(contents, 0);
   for (const std::int64_t at : {1, 7, 8, 64, 1000}) {
@@ -175,12 +175,12 @@ TEST_CASE("blocks may lie in any order, each once") {
     std::rotate(order.begin(), order.begin() + 5, order.end());
     CHECK(written(bytes, 3, 4, order).misplaced() == 0);
   }
-  // Where a share is empty there is nothing to find.
+  // An empty share has no block.
   CHECK(written(2, 3, 4, in_order(12)).misplaced() == 0);
   CHECK(written(0, 3, 4, in_order(12)).misplaced() == 0);
 }
 
-TEST_CASE("a block that is lost, twice there, moved or spoiled is counted") {
+TEST_CASE("a lost, duplicated, moved or damaged block counts as wrong bytes") {
   const auto with = [](std::vector<int> order) { return written(300, 3, 4, order).misplaced(); };
   std::vector<int> order = in_order(12);
   order.pop_back();

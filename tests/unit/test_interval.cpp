@@ -13,7 +13,7 @@ using namespace openimb;
 namespace {
 
 /// Normal, with this autocorrelation from one to the next; median 0.
-std::vector<double> series(Chance& chance, int count, double following) {
+std::vector<double> series(RandomNumbers& chance, int count, double following) {
   std::vector<double> found;
   double value = chance.normal();
   for (int i = 0; i < count; ++i) {
@@ -24,7 +24,7 @@ std::vector<double> series(Chance& chance, int count, double following) {
 }
 
 /// At one of two levels, on which it stays for 17 samples in the mean; median 0.
-std::vector<double> two_levels(Chance& chance, int count) {
+std::vector<double> two_levels(RandomNumbers& chance, int count) {
   constexpr double upper_share = 0.55, leave = 0.12;
   constexpr double normal_quantile = -1.3352;  // of 1 / 11: the share of the upper samples below the median
   std::vector<double> samples;
@@ -39,7 +39,7 @@ std::vector<double> two_levels(Chance& chance, int count) {
 /// Percent of intervals that contain the true median, 0.
 template <class Series>
 double coverage(Series series) {
-  Chance chance(1);
+  RandomNumbers chance(1);
   int holds = 0;
   constexpr int all = 1000;
   for (int i = 0; i < all; ++i) {
@@ -51,7 +51,7 @@ double coverage(Series series) {
 }
 
 double coverage(int count, double following) {
-  return coverage([&](Chance& chance) { return series(chance, count, following); });
+  return coverage([&](RandomNumbers& chance) { return series(chance, count, following); });
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ TEST_CASE("few samples have no interval") {
 }
 
 TEST_CASE("ten samples have their range as interval") {
-  Chance chance(2);
+  RandomNumbers chance(2);
   const std::vector<double> samples = series(chance, 10, 0);
   const MedianEstimate found = estimate_median(samples);
   CHECK(found.effective == 10);
@@ -106,7 +106,7 @@ TEST_CASE("a slow change leaves few effective samples, and their range") {
 }
 
 TEST_CASE("an interval does not depend on the unit") {
-  Chance chance(3);
+  RandomNumbers chance(3);
   std::vector<double> samples = series(chance, 40, 0.5);
   const Interval found = *estimate_median(samples).interval;
   for (double& sample : samples) sample = 1024 * sample + 4096;
@@ -120,7 +120,7 @@ TEST_CASE("19 of 20 intervals contain the median") {
   for (const int count : {20, 80, 320}) {
     for (const double following : {0.0, 0.3, 0.6})
       CHECK(coverage(count, following) == Approx(95).margin(3.5));
-    CHECK(coverage([&](Chance& chance) {
+    CHECK(coverage([&](RandomNumbers& chance) {
             std::vector<double> skewed(static_cast<std::size_t>(count));
             for (double& sample : skewed) sample = chance.exponential() - std::log(2);
             return skewed;
@@ -132,7 +132,7 @@ TEST_CASE("19 of 20 intervals contain the median") {
 
 // Two thirds of the variance are noise between samples. By the lag-1 correlation alone it would be 75 %.
 TEST_CASE("intervals allow for a correlation that noise hides") {
-  CHECK(coverage([](Chance& chance) {
+  CHECK(coverage([](RandomNumbers& chance) {
           std::vector<double> samples = series(chance, 160, 0.9);
           for (double& sample : samples) sample += std::sqrt(2) * chance.normal();
           return samples;
@@ -142,9 +142,9 @@ TEST_CASE("intervals allow for a correlation that noise hides") {
 // By the correlation of ranks it would be 68 % and 72 % at 80 and 160 samples. More than half of the series
 // of 10 samples lie at one level.
 TEST_CASE("intervals of samples at two levels allow for how long each lasts") {
-  CHECK(coverage([](Chance& chance) { return two_levels(chance, 10); }) >= 58);
-  CHECK(coverage([](Chance& chance) { return two_levels(chance, 20); }) >= 60);
-  CHECK(coverage([](Chance& chance) { return two_levels(chance, 40); }) >= 79);
-  CHECK(coverage([](Chance& chance) { return two_levels(chance, 80); }) >= 92);
-  CHECK(coverage([](Chance& chance) { return two_levels(chance, 160); }) >= 95);
+  CHECK(coverage([](RandomNumbers& chance) { return two_levels(chance, 10); }) >= 58);
+  CHECK(coverage([](RandomNumbers& chance) { return two_levels(chance, 20); }) >= 60);
+  CHECK(coverage([](RandomNumbers& chance) { return two_levels(chance, 40); }) >= 79);
+  CHECK(coverage([](RandomNumbers& chance) { return two_levels(chance, 80); }) >= 92);
+  CHECK(coverage([](RandomNumbers& chance) { return two_levels(chance, 160); }) >= 95);
 }

@@ -44,7 +44,7 @@ TEST_CASE("extremes are over the threads of all ranks, and name both") {
   CHECK((other.slowest.rank == 0 && other.slowest.thread == 1));
 }
 
-TEST_CASE("the wait for a turn is that of each thread's slowest rank") {
+TEST_CASE("the wait for a turn comes from each thread's slowest rank") {
   const Row row = only_row(table_of(allreduce, 2, 2, 2), {.seconds = {3, 9, 5, 8}, .waiting = {1, 2, 3, 4}});
   CHECK(row.thread_seconds == std::vector<double>{5, 9});
   CHECK(row.thread_waiting == std::vector<double>{3, 2});
@@ -63,7 +63,7 @@ TEST_CASE("threads of ranks that wait do not count") {
   CHECK((row.slowest.rank == 1 && row.slowest.thread == 1));
 }
 
-TEST_CASE("threads of each group are its own") {
+TEST_CASE("each group has its own threads") {
   const Table table = table_of(allreduce, 4, 2, 2, Multi::each_group);
   const Measurement measurement = measurement_of(table, 64, 10, 4, {.seconds = {1, 2, 3, 4, 5, 6, 7, 8}});
   REQUIRE(measurement.rows.size() == 2);
@@ -108,7 +108,7 @@ TEST_CASE("a single transfer waits for the computation of both processes") {
                                  .t_cpu = {3, 5, none}}})[Figure::early_bird_share] == 0.5);
 }
 
-TEST_CASE("overlap is that of the thread with the largest t_ovrl") {
+TEST_CASE("overlap comes from the thread with the largest t_ovrl") {
   const Row row =
       only_row(table_of({.name = "Ibcast", .table = &tables::overlap, .overlap = Overlap::matched}, 2, 2, 2),
                {.seconds = {1, 2, 3, 4}, .overlapped = {.t_ovrl = {5, 9, 7, 6}, .t_cpu = {10, 8, 12, 13}}});
@@ -126,7 +126,7 @@ TEST_CASE("the throughput follows from the time that is shown") {
   CHECK(rate[Figure::bytes_per_second] == 64 * 4.0);
 }
 
-TEST_CASE("defects are those of the ranks that a row is about") {
+TEST_CASE("the defects of a row come from its own ranks") {
   const std::vector<double> wrong{1, 10, 100, 1000, 10000};
   const std::vector<double> seconds(5, 1.0);
   CHECK(only_row(table_of(allreduce, 5, 4), {.seconds = seconds, .defects = wrong}).defects == 1111);
@@ -150,7 +150,7 @@ TEST_CASE("more defects than an int holds are still counted") {
   CHECK(row.defects == (std::int64_t{1} << 40) + 3);
 }
 
-TEST_CASE("each row has its own times of repetitions, as they are, and their quantiles") {
+TEST_CASE("each row has its own times of repetitions and their quantiles") {
   const Table groups = table_of(pingpong, 4, 2, 1, Multi::each_group);
   const auto rows = measurement_of(groups, 64, 3, 1,
                                    {.seconds = {1, 1, 1, 1}, .repetition_seconds = {{3, 1, 2}, {6, 5, 4}}})
@@ -163,7 +163,7 @@ TEST_CASE("each row has its own times of repetitions, as they are, and their qua
   CHECK((rows[1].tail->front() == 4 && rows[1].tail->back() == 6));
 }
 
-TEST_CASE("drift and hints are those of the point, in each of its rows") {
+TEST_CASE("all rows of a point have the same drift and hints") {
   const Table groups = table_of({.name = "Ibcast", .table = &tables::overlap, .overlap = Overlap::matched}, 4,
                                 2, 1, Multi::each_group);
   const auto rows =

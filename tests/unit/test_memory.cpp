@@ -1,4 +1,4 @@
-// Memory of the host: where it lies, and that images come back as they were written.
+// Host memory: its alignment, and that images are read as they were written.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstring>
@@ -39,7 +39,7 @@ TEST_CASE("host memory begins with a page and has the size asked for") {
   }
 }
 
-TEST_CASE("no bytes are memory, too") {
+TEST_CASE("memory of zero bytes is possible") {
   const auto memory = host(0);
   CHECK(memory->bytes() == 0);
   CHECK(memory->address() != nullptr);
@@ -47,7 +47,7 @@ TEST_CASE("no bytes are memory, too") {
   memory->read(0, {});
 }
 
-TEST_CASE("what was written at any offset is read there, and nothing beside it") {
+TEST_CASE("bytes written at any offset are read there, and no others change") {
   const auto memory = host(10000);
   const Image before = counting(10000, 0);
   for (const std::int64_t at : {0, 1, 7, 4095, 4096, 9000}) {
@@ -69,7 +69,7 @@ TEST_CASE("an empty image at the very end is allowed") {
   memory->read(10, {});
 }
 
-TEST_CASE("images in pieces are the image as a whole") {
+TEST_CASE("an image written in pieces is read as a whole") {
   const auto memory = host(1000);
   const Image whole = counting(1000, 5);
   for (std::size_t at = 0; at < 1000; at += 37) {
@@ -79,12 +79,12 @@ TEST_CASE("images in pieces are the image as a whole") {
   CHECK(read(*memory, 0, 1000) == whole);
 }
 
-TEST_CASE("what no machine has is bad_alloc, and a smaller request is granted afterwards") {
+TEST_CASE("a request that no machine can satisfy is bad_alloc, and a smaller one succeeds afterwards") {
   CHECK_THROWS_AS(host(std::numeric_limits<std::int64_t>::max() / 2), std::bad_alloc);
   CHECK(host(4096)->bytes() == 4096);
 }
 
-TEST_CASE("adopted memory is its owner's, and outlives the view of it") {
+TEST_CASE("adopted memory belongs to its owner and outlives the wrapper") {
   alignas(64) std::byte window[100] = {};
   {
     const auto memory = adopt_memory(MemoryKind::host, window, 100);
@@ -98,7 +98,7 @@ TEST_CASE("adopted memory is its owner's, and outlives the view of it") {
   CHECK(window[8] == std::byte{0});
 }
 
-TEST_CASE("an empty window has no address, and is still memory") {
+TEST_CASE("an empty window is memory without an address") {
   const auto memory = adopt_memory(MemoryKind::host, nullptr, 0);
   CHECK(memory->address() == nullptr);
   memory->write(0, {});

@@ -1,4 +1,4 @@
-// -memory and its companions: the command line, benchmarks that cannot use a kind, what an MPI reports of
+// -memory and related options: the command line, benchmarks that cannot use a kind, what an MPI reports about
 // GPUs, and memory that a driver allocates.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -47,7 +47,7 @@ std::string kinds_of(const std::string& line) {
   return memory.names() + (memory.any_api ? " of any" : "");
 }
 
-/// Memory of a GPU as this process's own: counts calls, and misaligns what it allocates.
+/// A device whose memory is in this process. It counts calls, and allocates misaligned memory.
 class OwnDevice : public Device {
  public:
   const DeviceFacts& facts() const override { return facts_; }
@@ -124,7 +124,7 @@ TEST_CASE("the choice of a GPU") {
   CHECK_FALSE(parsed("-memory host -load cpu Ibcast").memory.needs_gpu());
 }
 
-TEST_CASE("what cannot be meant is one line") {
+TEST_CASE("impossible combinations are an error of one line") {
   CHECK(error_of("-memory gpu") ==
         "-memory: \"gpu\" is not one of host, pinned, cuda, cuda_managed, rocm, rocm_managed, H, D, M; for "
         "example: -memory cuda,host");
@@ -143,8 +143,7 @@ TEST_CASE("what cannot be meant is one line") {
         "-load: no effect on the selected benchmarks; leave it out, or add Ibcast");
   CHECK(error_of("-memory cuda -mem_alloc_type device") ==
         "-memory and -mem_alloc_type cannot be combined; give one of them");
-  CHECK(parsed("-memory D -gpu 0 -gpu_select 1").memory.gpu_number ==
-        1);  // two names, and the last one counts
+  CHECK(parsed("-memory D -gpu 0 -gpu_select 1").memory.gpu_number == 1);  // the last one of two counts
   CHECK(error_of("-memory cuda", of_files) ==
         "-memory: IMB-IO writes and reads files from memory of the host; leave it out");
   CHECK(error_of("-memory host", of_files) == "no error");
@@ -164,10 +163,10 @@ TEST_CASE("benchmarks that cannot use a kind of memory") {
         "-memory cuda: MPI allocates the memory of this window, on the host; use -window create or dynamic");
   put.one_sided.loads_and_stores = true;
   CHECK(memory_error(put, source, WindowKind::create) ==
-        "-memory cuda,host: loads and stores of the CPU need memory of the host");
+        "-memory cuda,host: loads and stores of the CPU need host memory");
 }
 
-TEST_CASE("what Open MPI does not have for memory of GPUs") {
+TEST_CASE("calls of Open MPI that do not support GPU memory") {
   MemoryChoice memory{.send = MemoryKind::rocm, .limited_mpi = true};
   const auto runs = [&](const Spec& spec) { return memory_error(spec, memory, WindowKind::create).empty(); };
   const Spec blocking{.name = "Allreduce", .reduction = true};
@@ -184,22 +183,23 @@ TEST_CASE("what Open MPI does not have for memory of GPUs") {
   CHECK_FALSE(runs(scattered));
   CHECK_FALSE(runs(local));
   CHECK(memory_error(put, memory, WindowKind::create) ==
-        "-memory rocm,host: this MPI documents no one-sided communication with memory of GPUs; -gpu_check "
+        "-memory rocm,host: this MPI documents no one-sided communication with GPU memory; -gpu_check "
         "trust runs it");
   CHECK(runs(moving));
   CHECK_FALSE(runs(accumulate));
   CHECK_FALSE(runs(nonblocking));
   CHECK_FALSE(runs(persistent));
-  CHECK(memory_error(persistent, memory, WindowKind::create) ==
-        "-memory rocm,host: this MPI reduces memory of GPUs in Allreduce, Reduce, Reduce_scatter_block, Scan "
-        "and Exscan only; -gpu_check trust runs it");
+  CHECK(
+      memory_error(persistent, memory, WindowKind::create) ==
+      "-memory rocm,host: this MPI reduces GPU memory only in Allreduce, Reduce, Reduce_scatter_block, Scan "
+      "and Exscan; -gpu_check trust runs it");
   memory.send = MemoryKind::rocm_managed;
   CHECK(runs(persistent));
   memory = {.send = MemoryKind::rocm};
   CHECK(runs(persistent));
 }
 
-TEST_CASE("whether an MPI handles memory of GPUs") {
+TEST_CASE("whether an MPI supports GPU memory") {
   std::map<std::string, std::string> set;
   const auto answer = [&](GpuAnswers answers, GpuApi api = GpuApi::cuda) {
     answers.setting = [&](const char* name) -> std::optional<std::string> {
@@ -274,7 +274,7 @@ TEST_CASE("an MPI is asked for its own settings only") {
   CHECK(asked("Intel(R) MPI Library 2021.14", GpuApi::rocm).empty());
 }
 
-TEST_CASE("memory of a driver: what was written is read, in parts too, and all of it is given back") {
+TEST_CASE("memory from a driver: written bytes are read, also in parts, and everything is freed") {
   for (const auto& [kind, how] : {std::pair{MemoryKind::pinned, DeviceMemory::pinned},
                                   {MemoryKind::cuda, DeviceMemory::device},
                                   {MemoryKind::rocm_managed, DeviceMemory::managed}}) {
@@ -304,7 +304,7 @@ TEST_CASE("memory of a driver: what was written is read, in parts too, and all o
   }
 }
 
-TEST_CASE("a GPU without so much memory") {
+TEST_CASE("a GPU with too little memory") {
   OwnDevice device;
   CHECK_THROWS_AS(allocate_memory(MemoryKind::cuda, 2 << 20, 1, &device), std::bad_alloc);
   CHECK(device.kinds.empty());

@@ -1,4 +1,4 @@
-// What a launch shows of -memory: failure rows of benchmarks that cannot use it, the banner, the record.
+// The output of a launch with -memory: failure rows of benchmarks that cannot use it, the banner, the record.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -33,7 +33,7 @@ Options everything_in(MemoryKind send, MemoryKind receive) {
   return options;
 }
 
-/// Names of benchmarks with a failure instead of a table.
+/// Returns the names of benchmarks with a failure instead of a table.
 std::vector<std::string> refused(const Options& options) {
   const std::optional<OffCache> no_off_cache;
   const Schedule schedule(catalog, options, 2, no_off_cache, true);
@@ -77,7 +77,7 @@ TEST_CASE("benchmarks that cannot use the memory have a failure row, the others 
   CHECK(refused(allocated) == Names{"Shared_store"});
 }
 
-TEST_CASE("the banner has memory, GPUs with their ranks, and what the MPI says") {
+TEST_CASE("the banner states the memory, the GPUs with their ranks, and the MPI's support") {
   const RunFacts facts = facts_with_gpu();
   Options options = everything_in(MemoryKind::cuda, MemoryKind::host);
   const std::string text = banner(facts, options, {});
@@ -92,7 +92,7 @@ TEST_CASE("the banner has memory, GPUs with their ranks, and what the MPI says")
   CHECK_FALSE(has(banner({}, Options{}, {}), "Memory"));
 }
 
-TEST_CASE("the record has nothing of GPUs where buffers are on the host") {
+TEST_CASE("the record does not mention GPUs if buffers are on the host") {
   CHECK_FALSE(has(run_record({}, {}), "gpu"));
   const std::string text = run_record(facts_with_gpu(), {});
   CHECK(has(text, R"("gpu_support":{"answer":"yes","source":"MPIX_Query_cuda_support"})"));

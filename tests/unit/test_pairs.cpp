@@ -12,7 +12,7 @@
 using namespace openimb;
 using Ranks = std::vector<int>;
 
-TEST_CASE("random orders are permutations that the seed and the round decide") {
+TEST_CASE("random orders are permutations that depend on the seed and the round") {
   std::set<Ranks> orders;
   for (int round = 0; round < 100; ++round) {
     Ranks order = random_order(7, round, 8);
@@ -31,7 +31,7 @@ TEST_CASE("random orders are the same with every compiler") {
   CHECK(SplitMix(1234567).next() == 6457827717110365317U);  // of the reference implementation
 }
 
-TEST_CASE("every rank is at every place equally often") {
+TEST_CASE("every rank is at every position equally often") {
   constexpr int rounds = 8000, ranks = 4;
   int seen[ranks][ranks] = {};
   for (int round = 0; round < rounds; ++round) {

@@ -18,7 +18,7 @@ Table one_table(const TableFormat& shown = tables::time_and_bandwidth) {
   return table;
 }
 
-/// A series whose samples come each after a second, from times and probes by number.
+/// Makes a series with one sample per second, from functions that give the time and the probe of each sample.
 template <class Time, class Probe>
 RowSeries series_of(int samples, Time time, Probe probe) {
   RowSeries series;
@@ -57,10 +57,10 @@ TEST_CASE("without states a row is the plain median of all its samples") {
   CHECK(summary.row.passes->used == 5);
 }
 
-TEST_CASE("too few samples have no interval, many have one that holds the median") {
+TEST_CASE("too few samples have no interval, and many have one that contains the median") {
   RowSeries few = series_of(3, [](int i) { return 1e-6 + 1e-9 * i; }, [](int) { return 1e-6; });
   CHECK_FALSE(summary_of(few).row.passes->half_width);
-  Chance chance(1);
+  RandomNumbers chance(1);
   RowSeries many =
       series_of(100, [&](int) { return 1e-6 * std::exp(0.05 * chance.normal()); }, [](int) { return 1e-6; });
   const SampleStatistics figure = *summary_of(many).row.passes;
@@ -72,8 +72,8 @@ TEST_CASE("too few samples have no interval, many have one that holds the median
   CHECK_FALSE(is_within(figure, 1e-4));
 }
 
-TEST_CASE("figures are those of the fastest state, the others are told") {
-  Chance chance(2);
+TEST_CASE("figures come from the fastest state, and the row lists the other states") {
+  RandomNumbers chance(2);
   const auto slow = [](int i) { return (i / 20) % 2 == 1; };
   RowSeries series = series_of(
       200, [&](int i) { return (slow(i) ? 5e-6 : 2e-6) * std::exp(0.02 * chance.normal()); },
@@ -89,7 +89,7 @@ TEST_CASE("figures are those of the fastest state, the others are told") {
   CHECK(modes_of(one_table(), series, figure).empty());
 }
 
-TEST_CASE("a sample whose probes saw two states is of neither") {
+TEST_CASE("a sample between two states belongs to neither") {
   RowSeries series = series_of(
       200, [](int i) { return (i / 20) % 2 == 1 ? 5e-6 : 2e-6; },
       [](int i) { return ((i / 20) % 2 == 1 ? 0.4e-6 : 0.16e-6) * (1 + 1e-3 * (i % 7)); });
@@ -102,7 +102,7 @@ TEST_CASE("a sample whose probes saw two states is of neither") {
   CHECK(figure.states[0].samples + figure.states[1].samples == 198);
 }
 
-// A row whose first samples are missing: `in_reference` of them are of the reference state, 60 of another.
+// Makes a row with `in_reference` samples in the reference state and 60 in another one.
 Summary late_row(std::ptrdiff_t in_reference) {
   const auto slow = [](int i) { return i >= 60; };
   const auto probe = [&](int i) { return (slow(i) ? 0.4e-6 : 0.16e-6) * (1 + 1e-3 * (i % 7)); };
@@ -114,14 +114,14 @@ Summary late_row(std::ptrdiff_t in_reference) {
   return summarize(one_table(), 8, 1, late, states);
 }
 
-TEST_CASE("a row that the reference state hardly saw has figures of all its samples, and says so") {
+TEST_CASE("a row with too few samples in the reference state uses all its samples, and says so") {
   const Summary summary = late_row(2);
   CHECK_FALSE(summary.row.passes->reference);
   CHECK(summary.row.passes->used == 62);
   CHECK(summary.row[Figure::time_max] == 5e-6);
 }
 
-TEST_CASE("three samples in the reference state stand for a row, without an interval") {
+TEST_CASE("three samples in the reference state are enough for a row, but not for an interval") {
   const Summary summary = late_row(3);
   CHECK(summary.row.passes->reference);
   CHECK(summary.row.passes->used == 3);
@@ -129,8 +129,8 @@ TEST_CASE("three samples in the reference state stand for a row, without an inte
   CHECK_FALSE(summary.row.passes->interval);
 }
 
-TEST_CASE("levels of samples that no probe tells apart are found in the samples") {
-  Chance chance(3);
+TEST_CASE("levels that the probes do not show are found in the samples") {
+  RandomNumbers chance(3);
   RowSeries series = series_of(
       100, [&](int i) { return ((i / 10) % 2 == 1 ? 5e-6 : 2e-6) * std::exp(0.02 * chance.normal()); },
       [](int) { return 1e-6; });
@@ -150,9 +150,9 @@ TEST_CASE("without probes there are no states") {
   CHECK(figure.reference);
 }
 
-TEST_CASE("figures of overlap are medians each, and the wider interval counts") {
+TEST_CASE("each figure of overlap is a median, and the wider interval counts") {
   RowSeries series;
-  Chance chance(4);
+  RandomNumbers chance(4);
   for (int i = 0; i < 60; ++i) {
     Row row;
     row[Figure::time_max] = 1e-6;

@@ -53,7 +53,7 @@ TEST_CASE("sizes and extents of elements") {
   CHECK_FALSE(Element{DataType::byte, Contiguity::resized}.is_vector());
 }
 
-TEST_CASE("process counts double from the least to all") {
+TEST_CASE("process counts double from the minimum to all") {
   CHECK(process_counts({.kind = Kind::collective}, 5, 2) == Ranks{2, 4, 5});
   CHECK(process_counts({.kind = Kind::collective}, 8, 2) == Ranks{2, 4, 8});
   CHECK(process_counts({.kind = Kind::parallel_transfer}, 11, 5) == Ranks{5, 10, 11});
@@ -70,7 +70,7 @@ TEST_CASE("a single transfer runs on two processes or not at all") {
   CHECK(process_counts({.kind = Kind::single_transfer}, 1, 1).empty());
 }
 
-TEST_CASE("one group is the first ranks, the others wait") {
+TEST_CASE("a single group has the first ranks, and the others wait") {
   const Grouping grouping = make_grouping(5, 2, false, std::nullopt);
   CHECK(grouping.processes == 2);
   CHECK(grouping.world == 5);
@@ -80,7 +80,7 @@ TEST_CASE("one group is the first ranks, the others wait") {
   CHECK(grouping.group_of(2) == -1);
 }
 
-TEST_CASE("as many groups as there are") {
+TEST_CASE("-multi makes as many groups as fit") {
   const Grouping grouping = make_grouping(7, 3, true, std::nullopt);
   CHECK(grouping.groups == Groups{{0, 1, 2}, {3, 4, 5}});
   CHECK(grouping.group_count() == 2);
@@ -143,7 +143,7 @@ TEST_CASE("lengths of a reduction begin with its element") {
   CHECK(message_lengths(transfer, options) == Lengths{0, 4, 8, 16});
 }
 
-TEST_CASE("lengths of one's own keep their order and are rounded up") {
+TEST_CASE("requested lengths keep their order and are rounded up") {
   Options options;
   options.lengths = {5, 0, 8388608, 7, 8};
   CHECK(message_lengths(transfer, options) == Lengths{5, 0, 8388608, 7, 8});
@@ -154,7 +154,7 @@ TEST_CASE("lengths of one's own keep their order and are rounded up") {
   CHECK(message_lengths(allreduce, options) == Lengths{std::int64_t{1} << 62});
 }
 
-TEST_CASE("sizes that do not fit stay at the largest one") {
+TEST_CASE("sizes that do not fit become the largest one") {
   static_assert(max_size == std::numeric_limits<std::int64_t>::max());
   CHECK(plus(2, 3) == 5);
   CHECK(plus(max_size - 1, 1) == max_size);
@@ -276,7 +276,7 @@ TEST_CASE("a message divided over the group") {
   CHECK(share(Messages::block_share, 0, 4, 0) == 0);
 }
 
-TEST_CASE("buffers without a cache are used again and again") {
+TEST_CASE("without -off_cache every repetition uses the same buffers") {
   const Geometry one = plan_geometry(transfer, 1024, 2, bytes_element, std::nullopt);
   CHECK(one.elements == 1024);
   CHECK(one.message_extent == 1024);
@@ -314,7 +314,7 @@ TEST_CASE("off-cache buffers keep messages two lines apart and outgrow the cache
             CHECK(side.stride >= side.footprint + 2 * line);
             CHECK(side.total >= (geometry.slots - 1) * side.stride + side.footprint);
           }
-          // The wider side alone empties the cache between two uses of a slot of either.
+          // The wider side alone empties the cache before a slot is used again.
           const BufferPlan& wider =
               geometry.send.footprint > geometry.receive.footprint ? geometry.send : geometry.receive;
           CHECK(geometry.slots * wider.stride >= 2 * std::max(size, wider.footprint));
@@ -324,11 +324,11 @@ TEST_CASE("off-cache buffers keep messages two lines apart and outgrow the cache
   }
 }
 
-TEST_CASE("an unknown cache line leaves the buffers still") {
+TEST_CASE("if the cache line is unknown, there is one slot") {
   CHECK(plan_geometry(transfer, 1024, 2, bytes_element, OffCache{0, 0}).slots == 1);
 }
 
-TEST_CASE("counts beyond int are seen in time") {
+TEST_CASE("counts that exceed an int are found while planning") {
   const std::int64_t most = std::numeric_limits<int>::max();
   CHECK_FALSE(plan_geometry(transfer, most, 2, bytes_element, std::nullopt).exceeds_int);
   CHECK(plan_geometry(transfer, most + 1, 2, bytes_element, std::nullopt).exceeds_int);
@@ -338,7 +338,7 @@ TEST_CASE("counts beyond int are seen in time") {
   CHECK(plan_geometry(alltoallv, gibibyte, 8, bytes_element, std::nullopt).exceeds_int);
 }
 
-TEST_CASE("absurd lengths overflow nothing") {
+TEST_CASE("absurd lengths cause no overflow") {
   const std::int64_t absurd = std::int64_t{1} << 62;
   for (const Spec* spec : {&transfer, &gather, &alltoallv, &reduce_scatter}) {
     for (const auto& cache : {std::optional<OffCache>{}, std::optional{OffCache{mebibyte, 64}}}) {
@@ -354,7 +354,7 @@ TEST_CASE("absurd lengths overflow nothing") {
   }
 }
 
-TEST_CASE("the capacity of a table covers every one of its points") {
+TEST_CASE("the capacity of a table covers all its points") {
   // With a cache the number of slots is rounded, so that a short message may need more than a long one.
   const Spec spec{.name = "PingPong", .kind = Kind::single_transfer};
   const Element element{DataType::byte, Contiguity::base};
@@ -381,7 +381,7 @@ TEST_CASE("slots are aligned for every type, whatever the cache line") {
   CHECK(geometry.receive.stride % 16 == 0);
 }
 
-TEST_CASE("what ends in a collective completion is repeated less often") {
+TEST_CASE("benchmarks that end in a collective completion have fewer repetitions") {
   Settings settings;
   settings.repetitions = 500;
   settings.non_aggregate_repetitions = 30;
@@ -394,7 +394,7 @@ TEST_CASE("what ends in a collective completion is repeated less often") {
   CHECK(max_repetitions(settings, bcast, Transfers::unmarked) == 500);
 }
 
-TEST_CASE("aggregate transfers have disjoint sections as far as the volume reaches") {
+TEST_CASE("aggregate transfers have disjoint sections as far as OVERALL_VOL allows") {
   Settings settings;
   settings.overall_volume = 1000;
   CHECK(disjoint_sections(settings, Transfers::aggregate, 50, 8) == 50);

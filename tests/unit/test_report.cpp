@@ -22,10 +22,10 @@ using namespace openimb;
 
 namespace {
 
-struct CloseFile {
+struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
-using File = std::unique_ptr<std::FILE, CloseFile>;
+using File = std::unique_ptr<std::FILE, FileCloser>;
 
 std::string contents(std::FILE* file) {
   std::string text;
@@ -34,7 +34,7 @@ std::string contents(std::FILE* file) {
   return text;
 }
 
-/// What a reporter writes while `use` has it.
+/// Returns what a reporter writes while `use` calls it.
 template <class Some, class... Arguments>
 std::string written(const std::function<void(Reporter&)>& use, const Arguments&... arguments) {
   const File file(std::tmpfile());
@@ -48,7 +48,7 @@ std::string written(const std::function<void(Reporter&)>& use, const Arguments&.
 std::string text_of(const std::function<void(Reporter&)>& use, const StatedOptions& stated = {}) {
   return written<TextReporter>(use, stated);
 }
-// Any options: that a record lists those that it is given is all that its writer knows of them.
+// Arbitrary options, because a record just lists the options that its writer gets.
 OptionsInForce some_options() {
   return {{"check", false},
           {"time", 0.5},
@@ -120,7 +120,7 @@ Failure failed(Failure::Cause cause, std::int64_t bytes = 0, std::int64_t needed
                std::string detail = "") {
   return {.cause = cause, .bytes = bytes, .needed_bytes = needed_bytes, .detail = std::move(detail)};
 }
-Ending ended(std::int64_t measured, std::int64_t failures, std::int64_t defects) {
+Ending make_ending(std::int64_t measured, std::int64_t failures, std::int64_t defects) {
   return {.reason = "", .measured = measured, .failed = failures, .defects = defects};
 }
 Ending stopped(Ending::State state, std::string reason, std::int64_t measured, std::int64_t failures,
@@ -220,7 +220,7 @@ TEST_CASE("banner") {
         "# Allreduce\n");
 }
 
-TEST_CASE("banner with everything that is said only when it is so") {
+TEST_CASE("banner with all optional lines") {
   RunFacts facts = example_facts();
   facts.off_cache = OffCache{.cache_size = 33554432, .cache_line = 64};
   facts.command_line = {"IMB-MPI1", "two\nlines"};
@@ -296,7 +296,7 @@ TEST_CASE("the banner of IMB-IO") {
   CHECK(text().find("CPU_Exploit") == std::string::npos);
 }
 
-TEST_CASE("heads of all table kinds") {
+TEST_CASE("heads of all kinds of tables") {
   CHECK(head_of(table_of(pingpong, all_of(2))) ==
         "\n"
         "#---------------------------------------------------\n"
@@ -348,7 +348,7 @@ TEST_CASE("heads of all table kinds") {
         "       #bytes #repetitions t_pure[usec] t_ovrl[usec]\n");
 }
 
-TEST_CASE("the mode stands under the head") {
+TEST_CASE("the mode is below the head") {
   Table table = table_of(bidir_put, all_of(2));
   for (const auto& [transfers, name] :
        {std::pair{Transfers::aggregate, "AGGREGATE"}, {Transfers::non_aggregate, "NON-AGGREGATE"}}) {
@@ -368,7 +368,7 @@ TEST_CASE("the mode stands under the head") {
   }
 }
 
-TEST_CASE("notes stand under their benchmark in the banner") {
+TEST_CASE("the banner has notes below their benchmark") {
   RunFacts facts = example_facts();
   facts.component = "RMA";
   facts.quirks = {.blank_after_command = true, .blank_comments = true};
@@ -478,7 +478,7 @@ TEST_CASE("a map") {
                   "#     1    3") != std::string::npos);
 }
 
-TEST_CASE("rows of all table kinds") {
+TEST_CASE("rows of all kinds of tables") {
   CHECK(
       lines_of(table_of(pingpong, all_of(2)), one_row(4194304, 10, row_of(340, 341.5, 341, 12281704216.7))) ==
       "      4194304           10       341.50     11712.75\n");
@@ -528,7 +528,7 @@ TEST_CASE("a load that has drifted is a note after the blank line that ends the 
   CHECK(written_rows(0.256, -0.5, false) == rows);
 }
 
-TEST_CASE("fewer messages in flight than asked for are a note behind the table, and in the records") {
+TEST_CASE("fewer messages in flight than requested cause a note after the table, and are in the records") {
   const Table table = table_of(uniband, all_of(2));
   Options options;
   options.settings.max_memory = 10737418;  // -mem 0.01
@@ -548,7 +548,7 @@ TEST_CASE("fewer messages in flight than asked for are a note behind the table, 
   CHECK(records_of(use).find("\"in_flight\":106,\"bytes\":100000,") != std::string::npos);
 }
 
-TEST_CASE("a note names what identifies its row") {
+TEST_CASE("a note names its row") {
   Row row = overlapped_row();
   row[Figure::load_drift] = 0.5;
   row.group = 3;
@@ -566,7 +566,7 @@ TEST_CASE("a note names what identifies its row") {
         "# note: 64 B, group 3: " + rest);
 }
 
-TEST_CASE("notes of a table that was not closed stand before what follows") {
+TEST_CASE("notes on a table that was not closed come before the next text") {
   const Table table = table_of(iallreduce, all_of(2));
   Row row = overlapped_row();
   row[Figure::load_drift] = 0.5;
@@ -585,7 +585,7 @@ TEST_CASE("notes of a table that was not closed stand before what follows") {
   CHECK(ended_at_once.find("# note: 8 B") < ended_at_once.find("# Interrupted"));
 }
 
-TEST_CASE("figures as wide as their column stay apart from the one before") {
+TEST_CASE("a blank separates figures that are as wide as their column") {
   Options options;
   options.bytes_per_megabyte = 1;
   options.passes = Passes{};
@@ -625,7 +625,7 @@ TEST_CASE("defects are the last column") {
         "           64            4         1.00         0.00        12.00\n");
 }
 
-TEST_CASE("the tail stands under its row") {
+TEST_CASE("the tail is below its row") {
   Table table = table_of(allreduce, all_of(2));
   Row row = row_of(1, 2, 1.5);
   Tail tail{};
@@ -671,20 +671,21 @@ TEST_CASE("failure rows") {
         "\n# !! Benchmark PingPong is not available: this MPI has no MPI_Ibarrier !! \n");
 }
 
-TEST_CASE("the memory a failure row names is enough") {
+TEST_CASE("the memory that a failure row names is enough") {
   const std::string text =
       failure_of(table_of(pingpong, all_of(2)), failed(Failure::Cause::out_of_memory, 1, gibibyte + 1));
   CHECK(text.find("X=   1.001 GB") != std::string::npos);
 }
 
-TEST_CASE("the footer of the reference where all ranks go on to MPI_Finalize in order") {
+TEST_CASE("the footer of the reference is printed if all ranks continue to MPI_Finalize") {
   using State = Ending::State;
   const std::string last = "\n# All processes entering MPI_Finalize\n\n";
-  CHECK(end_of(ended(12, 0, 0)) == "\n" + last);
-  CHECK(end_of(ended(12, 2, 0)) == "\n\n# Finished with 2 failure rows" + last);
-  CHECK(end_of(ended(12, 1, 0)) == "\n\n# Finished with 1 failure row" + last);
-  CHECK(end_of(ended(12, 0, 3)) == "\n\n# Finished with 3 wrong bytes: do not trust these results" + last);
-  CHECK(end_of(ended(0, 1, 1)) ==
+  CHECK(end_of(make_ending(12, 0, 0)) == "\n" + last);
+  CHECK(end_of(make_ending(12, 2, 0)) == "\n\n# Finished with 2 failure rows" + last);
+  CHECK(end_of(make_ending(12, 1, 0)) == "\n\n# Finished with 1 failure row" + last);
+  CHECK(end_of(make_ending(12, 0, 3)) ==
+        "\n\n# Finished with 3 wrong bytes: do not trust these results" + last);
+  CHECK(end_of(make_ending(0, 1, 1)) ==
         "\n\n# Finished with 1 failure row and 1 wrong byte: do not trust these results" + last);
   CHECK(end_of(stopped(State::interrupted, "SIGTERM", 12, 0, 0)) ==
         "\n\n# Interrupted by SIGTERM: 12 points measured\n\n");
@@ -692,7 +693,7 @@ TEST_CASE("the footer of the reference where all ranks go on to MPI_Finalize in 
         "\n\n# Aborted: 1 point measured, 1 failure row, 2 wrong bytes: do not trust these results\n\n");
 }
 
-TEST_CASE("text is out when a call returns") {
+TEST_CASE("text is written when a call returns") {
   const std::string path = std::filesystem::temp_directory_path() / "openimb-test-flushed.txt";
   const File file(std::fopen(path.c_str(), "w"));
   REQUIRE(file);
@@ -722,7 +723,7 @@ TEST_CASE("a full disk does not stop a reporter") {
   CHECK_FALSE(records.ok());
 }
 
-TEST_CASE("a tee forwards every call to everybody") {
+TEST_CASE("a tee forwards every call to all reporters") {
   const File text(std::tmpfile());
   const File records(std::tmpfile());
   Tee tee;
@@ -781,7 +782,7 @@ TEST_CASE("JSON strings") {
   CHECK(json_string("\xF4\x90\x80\x80") == '"' + replacement + '"');  // above U+10FFFF
 }
 
-TEST_CASE("JSON numbers read back as the same double, and what is none is null") {
+TEST_CASE("JSON numbers read back as the same double, and NaN and infinities are null") {
   for (const double number :
        {0.1, 1.17e-6, 1e-9, 1e300, 5e-324, 1.0 / 3, 12281704216.7, 1e15, 123456789012345678.0}) {
     JsonWriter json;
@@ -818,7 +819,7 @@ TEST_CASE("JSON structure") {
         "\"items\":[{\"item\":1},{\"item\":2}],\"large\":9223372036854775807}\n");
 }
 
-TEST_CASE("a result that is no number is null") {
+TEST_CASE("a result that is not a number is null") {
   Row row = row_of(1, 1, 1);
   row[Figure::time_avg] = std::nan("");
   const std::string line =
@@ -858,12 +859,12 @@ void complete_run(Reporter& out) {
   measured(uniband, 8, 1000, rate);
   measured(allreduce, 8, 1000, row_of(0.3, 0.33, 0.32));
   measured(barrier, 0, 1000, row_of(0.5, 0.5, 0.5));
-  Ending ending = ended(5, 0, 0);
+  Ending ending = make_ending(5, 0, 0);
   ending.at = 1795244753.75;
   out.end(ending);
 }
 
-void troubled_run(Reporter& out) {
+void failing_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.command_line = {"./IMB-MPI1", "-map",       "2x2", "-multi",     "1",
                         "-check",     "-show_tail", "yes", "-off_cache", "-1"};
@@ -915,7 +916,7 @@ void troubled_run(Reporter& out) {
   out.end(stopped(Ending::State::interrupted, "SIGTERM", 1, 3, 3));
 }
 
-void lonely_run(Reporter& out) {
+void single_rank_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.command_line = {"./IMB-MPI1", "PingPong", "Reduce_local"};
   facts.benchmarks = {"PingPong", "Reduce_local"};
@@ -927,7 +928,7 @@ void lonely_run(Reporter& out) {
   constexpr Spec reduce_local{.name = "Reduce_local", .reduction = true};
   out.failure(table_of(reduce_local, all_of(1)),
               failed(Failure::Cause::unavailable, 0, 0, "this MPI has no MPI_Reduce_local"));
-  out.end(ended(0, 2, 0));
+  out.end(make_ending(0, 2, 0));
 }
 
 void grouped_run(Reporter& out) {
@@ -948,7 +949,7 @@ void grouped_run(Reporter& out) {
   row.thread_waiting = {0.25e-6, 0.375e-6};
   row[Figure::time_avg] = std::nan("");
   out.row(groups, one_row(0, 100, row));
-  out.end(ended(1, 0, 0));
+  out.end(make_ending(1, 0, 0));
 }
 
 void one_sided_run(Reporter& out) {
@@ -978,7 +979,7 @@ void one_sided_run(Reporter& out) {
   row[Figure::time_overlapped] = 2.75e-6;
   measured(passive_put, Transfers::unmarked, row);
   measured(shared_load, Transfers::unmarked, row_of(0.125, 0.125, 0.125));
-  out.end(ended(5, 0, 0));
+  out.end(make_ending(5, 0, 0));
 }
 
 void overlap_run(Reporter& out) {
@@ -1001,7 +1002,7 @@ void overlap_run(Reporter& out) {
   drifted[Figure::load_drift] = 0.25;
   measured(ibarrier, 0, drifted);
   measured({.name = "Ibcast_pure", .rooted = true}, 8, row_of(1.5, 1.75, 1.625));
-  out.end(ended(3, 0, 0));
+  out.end(make_ending(3, 0, 0));
 }
 
 void file_run(Reporter& out) {
@@ -1041,10 +1042,10 @@ void file_run(Reporter& out) {
                       .free_bytes = 1048576,
                       .detail = "not enough space for the files of this row"});
   out.failure(table, failed(Failure::Cause::io_error, 8, 0, "rank 1: No space left on device"));
-  out.end(ended(2, 2, 0));
+  out.end(make_ending(2, 2, 0));
 }
 
-Evidence disturbed() {
+Evidence disturbed_evidence() {
   Evidence evidence;
   const auto count = [&](Counter counter, double sum, double most, int rank) {
     evidence.totals[static_cast<std::size_t>(counter)] = {.sum = sum, .most = most, .rank = rank};
@@ -1066,7 +1067,7 @@ RunFacts facts_of_passes() {
   return facts;
 }
 
-/// A table as the schedule plans it for passes.
+/// Returns a table as the schedule plans it for passes.
 Table table_of_passes(const Spec& spec, Grouping grouping, Multi multi = Multi::off) {
   Table table = table_of(spec, std::move(grouping), multi);
   table.precision = true;
@@ -1132,7 +1133,7 @@ void passes_run(Reporter& out) {
   sample_of(out, pairs, 0, 8, undisturbed);
   Row delayed = row_of(2.0, 2.0, 2.0, 4e6);
   delayed.defects = 0;
-  delayed.evidence = disturbed();
+  delayed.evidence = disturbed_evidence();
   sample_of(out, pairs, 1, 16, delayed);
   Row rate = row_of(20.25, 25, 22.5, 81920000);
   rate[Figure::messages_per_second] = 10240000;
@@ -1146,7 +1147,7 @@ void passes_run(Reporter& out) {
   row_of_passes(out, pairs, 0, 8, precise);
   Row unsteady = unsteady_row();
   unsteady.defects = 0;
-  unsteady.evidence = disturbed();
+  unsteady.evidence = disturbed_evidence();
   row_of_passes(out, pairs, 1, 16, unsteady);
   Row unknown = rate;
   unknown.passes =
@@ -1156,7 +1157,7 @@ void passes_run(Reporter& out) {
   row_of_passes(out, rates, 2, 8, unknown);
   out.failure(rates, failed(Failure::Cause::over_budget, 16, 0,
                             "the budget of the launch was spent before the first sample"));
-  Ending ending = ended(3, 1, 2);
+  Ending ending = make_ending(3, 1, 2);
   ending.passes = 40;
   ending.probes = true;
   ending.seconds = 5.25;
@@ -1189,7 +1190,7 @@ void alternating_run(Reporter& out) {
     out.close_table(table);
   }
   out.failure(tables[1], failed(Failure::Cause::out_of_memory, 16, 32, "above the limit set by -mem"));
-  Ending ending = ended(2, 1, 0);
+  Ending ending = make_ending(2, 1, 0);
   ending.passes = 20;
   ending.seconds = 0.25;
   ending.measuring_seconds = 0.125;
@@ -1247,7 +1248,7 @@ void partitioned_run(Reporter& out) {
   sample_of(out, table, 0, 8, row);
   row.passes = SampleStatistics{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
   row_of_passes(out, table, 0, 8, row);
-  Ending ending = ended(1, 0, 0);
+  Ending ending = make_ending(1, 0, 0);
   ending.passes = 1;
   ending.seconds = 0.25;
   ending.measuring_seconds = 0.125;
@@ -1293,7 +1294,7 @@ void thread_run(Reporter& out) {
             .threaded = true,
             .message_rate = true},
            rate);
-  out.end(ended(2, 0, 0));
+  out.end(make_ending(2, 0, 0));
 }
 
 // Repetitions that begin at agreed times: a row, and one without a valid repetition.
@@ -1332,7 +1333,7 @@ void clock_run(Reporter& out) {
   out.failure(table, failed(Failure::Cause::clock_set, 32, 0,
                             "the clock of a rank was set while the row was measured"));
   out.close_table(table);
-  out.end(ended(2, 1, 0));
+  out.end(make_ending(2, 1, 0));
 }
 
 void clock_in_passes(Reporter& out) {
@@ -1359,7 +1360,7 @@ void clock_in_passes(Reporter& out) {
   sample_of(out, table, 0, 0, row);
   row.passes = SampleStatistics{.samples = 1, .used = 1, .interval = {}, .half_width = {}, .effective = 1};
   row_of_passes(out, table, 0, 0, row);
-  Ending ending = ended(1, 0, 0);
+  Ending ending = make_ending(1, 0, 0);
   ending.passes = 1;
   ending.seconds = 0.25;
   ending.measuring_seconds = 0.125;
@@ -1392,7 +1393,7 @@ void pairs_run(Reporter& out) {
   measured("Birandom", 16e6);
   measured("Halo", 128e6);
   measured("Multi_pair", 512e6);
-  out.end(ended(3, 0, 0));
+  out.end(make_ending(3, 0, 0));
 }
 
 PairSample pair_of(EndpointPair pair, int round, double seconds) {
@@ -1405,7 +1406,7 @@ PairSample pair_of(EndpointPair pair, int round, double seconds) {
           .at = 0.25 * (round + 1)};
 }
 
-// Three endpoints, the last of which falls silent in the last round.
+// Three endpoints, the last of which stops responding in the last round.
 void fabric_run(Reporter& out) {
   RunFacts facts = example_facts();
   facts.component = "FABRIC";
@@ -1433,7 +1434,7 @@ void fabric_run(Reporter& out) {
   table.defects = true;
   PairSample first = pair_of({0, 1}, 2, 1e-6);
   first.defects = 0;
-  first.evidence = disturbed();
+  first.evidence = disturbed_evidence();
   const PairSample second = pair_of({1, 2}, 0, 2e-6);
   out.pairs(table, std::vector{first});
   out.pairs(table, std::vector{second});
@@ -1446,7 +1447,7 @@ void fabric_run(Reporter& out) {
   out.failure(round, silent);
   out.open_table(table);
   out.close_table(table);
-  out.end(ended(2, 1, 0));
+  out.end(make_ending(2, 1, 0));
 }
 
 // Two ranks on one GPU.
@@ -1469,7 +1470,7 @@ void gpu_run(Reporter& out) {
   options.memory.send = MemoryKind::cuda;
   options.memory.load = LoadPlace::device;
   out.begin(facts, options);
-  out.end(ended(0, 0, 0));
+  out.end(make_ending(0, 0, 0));
 }
 
 struct Example {
@@ -1488,8 +1489,8 @@ OptionsInForce options_in_passes() {
   return options;
 }
 constexpr Example examples[] = {{"complete.jsonl", complete_run},
-                                {"troubled.jsonl", troubled_run},
-                                {"one-process.jsonl", lonely_run},
+                                {"troubled.jsonl", failing_run},
+                                {"one-process.jsonl", single_rank_run},
                                 {"groups.jsonl", grouped_run},
                                 {"one-sided.jsonl", one_sided_run},
                                 {"overlap.jsonl", overlap_run},
@@ -1528,7 +1529,7 @@ TEST_CASE("records are the golden examples") {
   CHECK(figure_lines() == text_in(schema_folder / "figures.jsonl"));
 }
 
-TEST_CASE("write the golden examples anew", "[.write-examples]") {
+TEST_CASE("write the golden examples again", "[.write-examples]") {
   for (const Example& example : examples) {
     std::ofstream(example_path(example), std::ios::binary) << records_of(example.write, example.options());
   }
@@ -1553,7 +1554,7 @@ TEST_CASE("passes add the precision of a row, before the defects") {
 
 namespace {
 
-/// What stands behind the rows of a table that a launch with this precision has measured.
+/// Returns the text after the rows of a table in a launch with this precision.
 std::string notes_of(const Table& table, std::optional<double> precision, const std::vector<Row>& rows) {
   Options options;
   options.passes = Passes{.most = {}, .precision = precision, .budget = 5};
@@ -1572,13 +1573,13 @@ std::string notes_of(const Table& table, std::optional<double> precision, const 
 
 }  // namespace
 
-TEST_CASE("rows that are as precise as asked for have no note") {
+TEST_CASE("rows with the requested precision have no note") {
   CHECK(notes_of(table_of_passes(pingpong, all_of(2)), 0.01,
                  {precise_row(1e-6, 0.005), precise_row(2e-6, 0.01)})
             .empty());
 }
 
-TEST_CASE("notes on rows in passes stand behind the table, once for all rows") {
+TEST_CASE("notes on rows in passes come after the table, once for all rows") {
   const Table table = table_of_passes(pingpong, all_of(2));
   CHECK(notes_of(table, 0.01, {precise_row(1e-6, 0.005), unsteady_row()}) ==
         "# note: 1 of 2 rows missed +-1 %, worst +-12.50 % (16 B): the budget was spent\n"
@@ -1620,7 +1621,7 @@ TEST_CASE("a note on rows without enough samples in the fastest state") {
         "# note: 1 row with too few samples in the fastest state; all samples are used\n");
 }
 
-TEST_CASE("where no row has enough samples in the fastest state, the note on the states says so") {
+TEST_CASE("if no row has enough samples in the fastest state, the note on the states says so") {
   Row row = unsteady_row();
   row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->modes.clear();
@@ -1629,7 +1630,7 @@ TEST_CASE("where no row has enough samples in the fastest state, the note on the
             .ends_with("; rows use all samples: too few are in the first\n"));
 }
 
-TEST_CASE("groups have states of their own") {
+TEST_CASE("each group has its own states") {
   Row row = unsteady_row();
   row.passes->shortfall = SampleStatistics::Shortfall::none;
   row.passes->modes.clear();
@@ -1638,7 +1639,7 @@ TEST_CASE("groups have states of their own") {
             .starts_with("# note: group 1: the machine changed between 2 states: probes of 1.00 usec"));
 }
 
-TEST_CASE("notes of one table are not repeated behind the next") {
+TEST_CASE("notes on one table are not repeated after the next") {
   const Table table = table_of_passes(pingpong, all_of(2));
   const std::string text = text_of([&](Reporter& out) {
     out.row(table, one_row(8, 500, unsteady_row()));
@@ -1678,8 +1679,8 @@ TEST_CASE("a table and the banner name the variant") {
   CHECK(head_of(table_of(allreduce, all_of(2))).find("variant") == std::string::npos);
 }
 
-TEST_CASE("the number of passes stands before the footer") {
-  Ending ending = ended(2, 0, 0);
+TEST_CASE("the number of passes comes before the footer") {
+  Ending ending = make_ending(2, 0, 0);
   ending.passes = 12;
   ending.seconds = 1.5;
   ending.measuring_seconds = 1.2;

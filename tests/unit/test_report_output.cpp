@@ -1,4 +1,4 @@
-// Writing when it fails: one message, whole lines, and later writes that succeed again.
+// Failing writes: one message, complete lines, and later writes that succeed again.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,12 +23,12 @@ using namespace openimb::testing;
 
 namespace {
 
-struct Close {
+struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
-using File = std::unique_ptr<std::FILE, Close>;
+using File = std::unique_ptr<std::FILE, FileCloser>;
 
-/// What `use` prints on standard error.
+/// Returns what `use` prints on standard error.
 std::string errors_of(const std::function<void()>& use) {
   const Folder folder;
   const std::string path = folder.file("errors");
@@ -44,7 +44,7 @@ std::string errors_of(const std::function<void()>& use) {
   return text_in(path);
 }
 
-/// A disk of so many bytes under a file: a write tears where it is full, as write(2) does.
+/// A file on a disk of limited size. A write stops where the disk is full, as write(2) does.
 class SmallDisk {
  public:
   explicit SmallDisk(std::size_t size) : size_(size) {
@@ -60,11 +60,11 @@ class SmallDisk {
   void grow(std::size_t bytes) { size_ += bytes; }
 
   static long long position(std::FILE*) { return static_cast<long long>(current->text_.size()); }
-  static bool cut(std::FILE*, long long position) {
+  static bool truncate(std::FILE*, long long position) {
     current->text_.resize(static_cast<std::size_t>(position));
     return true;
   }
-  static constexpr LineFile lines{position, cut};
+  static constexpr LineFile lines{position, truncate};
 
  private:
   ssize_t add(const char* text, std::size_t length) {
@@ -91,7 +91,7 @@ Measurement measurement(std::int64_t bytes) {
   return made;
 }
 
-bool all_whole(const std::string& text) {
+bool all_complete(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("{\"record\":") || !line.ends_with("}")) return false;
@@ -101,7 +101,7 @@ bool all_whole(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a write that fails is one message, however often it fails") {
+TEST_CASE("a failing write causes one message, even if it fails again") {
   const File full(std::fopen("/dev/full", "w"));
   REQUIRE(full);
   bool ok = true;
@@ -113,7 +113,7 @@ TEST_CASE("a write that fails is one message, however often it fails") {
   CHECK_FALSE(ok);
 }
 
-TEST_CASE("a write that succeeds says nothing") {
+TEST_CASE("a write that succeeds prints no message") {
   const Folder folder;
   const File file(std::fopen((folder / "out").c_str(), "w"));
   bool ok = true;
@@ -122,7 +122,7 @@ TEST_CASE("a write that succeeds says nothing") {
   CHECK(text_in(folder / "out") == "text\n");
 }
 
-TEST_CASE("lines are written whole or not at all") {
+TEST_CASE("lines are written completely or not at all") {
   SmallDisk disk(20);
   LineOutput out(disk.file(), "run.jsonl", SmallDisk::lines);
   out.set_program("IMB-IO");
@@ -142,7 +142,7 @@ TEST_CASE("lines are written whole or not at all") {
   CHECK_FALSE(out.ok());  // something is missing
 }
 
-TEST_CASE("where a file cannot be cut nothing else is lost") {
+TEST_CASE("if a file cannot be truncated, nothing else is lost") {
   SmallDisk disk(15);
   LineOutput out(disk.file(), "pipe", {});
   errors_of([&] {
@@ -155,7 +155,7 @@ TEST_CASE("where a file cannot be cut nothing else is lost") {
   CHECK(disk.text() == "0123456789\n0123next\n");
 }
 
-TEST_CASE("records are whole lines on a disk of any size") {
+TEST_CASE("records are complete lines on a disk of any size") {
   std::string complete;
   {
     SmallDisk disk(1 << 20);
@@ -166,7 +166,7 @@ TEST_CASE("records are whole lines on a disk of any size") {
     CHECK(reporter.ok());
     complete = disk.text();
   }
-  REQUIRE(all_whole(complete));
+  REQUIRE(all_complete(complete));
   for (std::size_t size = 0; size < complete.size(); size += 37) {
     SmallDisk disk(size);
     RecordReporter reporter(disk.file(), "run.jsonl", {}, SmallDisk::lines);
@@ -177,7 +177,7 @@ TEST_CASE("records are whole lines on a disk of any size") {
     });
     INFO(size);
     CHECK_FALSE(reporter.ok());
-    CHECK(all_whole(disk.text()));
+    CHECK(all_complete(disk.text()));
     CHECK(errors == "IMB: cannot write \"run.jsonl\": No space left on device\n");
   }
 }
@@ -221,7 +221,7 @@ TEST_CASE("a tee closes tables everywhere, and one bad output does not hide the 
   CHECK(disk.text().ends_with("t_CPU and overlap of this row are unreliable\n"));
 }
 
-TEST_CASE("an abort is a line of the schema with its reason in one place") {
+TEST_CASE("the record of an abort is valid and contains its reason once") {
   Ending ending;
   ending.state = Ending::State::aborted;
   ending.reason = "REASON";

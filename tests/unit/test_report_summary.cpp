@@ -1,4 +1,4 @@
-// What stands on stderr when a launch ends.
+// What is printed on stderr when a launch ends.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <functional>
@@ -19,7 +19,7 @@ constexpr Spec barrier{.name = "Barrier", .kind = Kind::synchronization};
 Table table_of(const Spec& spec, int processes) {
   return {.spec = spec, .grouping = make_grouping(processes, processes, false, {})};
 }
-Ending ended(std::int64_t failed, std::int64_t defects, std::int64_t limited = 0) {
+Ending make_ending(std::int64_t failed, std::int64_t defects, std::int64_t limited = 0) {
   return {.reason = "", .measured = 3, .failed = failed, .limited = limited, .defects = defects};
 }
 
@@ -41,7 +41,7 @@ std::string summary_of(const std::function<void(Reporter&)>& use) {
 }  // namespace
 
 TEST_CASE("a launch that measured everything ends without a line on stderr") {
-  CHECK(summary_of([](Reporter& out) { out.end(ended(0, 0)); }).empty());
+  CHECK(summary_of([](Reporter& out) { out.end(make_ending(0, 0)); }).empty());
 }
 
 TEST_CASE("rows beyond a limit and failed rows have a line each with the first cause") {
@@ -55,13 +55,13 @@ TEST_CASE("rows beyond a limit and failed rows have a line each with the first c
       "more memory with -mem, or run smaller messages (-msglog) or fewer ranks\n";
   CHECK(summary_of([&](Reporter& out) {
           out.failure(table_of(pingpong, 2), memory);
-          out.end(ended(1, 0, 1));
+          out.end(make_ending(1, 0, 1));
         }) == "IMB-MPI1: 1 row beyond a limit: " + first);
   CHECK(summary_of([&](Reporter& out) {
           out.failure(table_of(barrier, 2), {.cause = Failure::Cause::no_space, .detail = "full"});
           out.failure(table_of(pingpong, 2), memory);
           out.failure(table_of(barrier, 2), {.cause = Failure::Cause::time_out, .detail = "", .limit = true});
-          out.end(ended(3, 0, 2));
+          out.end(make_ending(3, 0, 2));
         }) == "IMB-MPI1: 2 rows beyond a limit, the first: " + first +
                   "IMB-MPI1: 1 row failed: Barrier, 2 processes: no space: full; choose a folder with more " +
                   "space (-file), or run smaller messages (-msglog) or fewer repetitions (-iter)\n");
@@ -71,7 +71,7 @@ TEST_CASE("a table that failed is named without a length") {
   CHECK(summary_of([](Reporter& out) {
           out.failure(table_of(pingpong, 1),
                       {.cause = Failure::Cause::invalid_processes, .detail = "needs at least 2 ranks"});
-          out.end(ended(1, 0));
+          out.end(make_ending(1, 0));
         }) ==
         "IMB-MPI1: 1 row failed: PingPong, 1 process: invalid processes: needs at least 2 ranks; launch "
         "more ranks\n");
@@ -82,7 +82,7 @@ TEST_CASE("a row without a length is named without one") {
       summary_of([](Reporter& out) {
         out.failure(table_of(barrier, 4),
                     {.cause = Failure::Cause::time_out, .seconds = 1.5, .detail = "too long"});
-        out.end(ended(1, 0));
+        out.end(make_ending(1, 0));
       }) ==
       "IMB-MPI1: 1 row failed: Barrier, 4 processes: time out: too long (1.5 s); give more time with -time, "
       "or run smaller messages (-msglog)\n");

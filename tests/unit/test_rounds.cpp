@@ -13,9 +13,9 @@ namespace {
 
 using Number = std::pair<int, int>;
 
-// How often each pair comes, of all rounds; rounds must be disjoint.
-std::map<Number, int> met(const RoundPlan& plan, int endpoints) {
-  std::map<Number, int> met;
+// Counts how often each pair occurs in all rounds, which must be disjoint.
+std::map<Number, int> count_pairs(const RoundPlan& plan, int endpoints) {
+  std::map<Number, int> count_pairs;
   for (int round = 0; round < plan.count(); ++round) {
     std::set<int> busy;
     for (const auto& [a, b] : plan.pairs(round, 1)) {
@@ -24,16 +24,16 @@ std::map<Number, int> met(const RoundPlan& plan, int endpoints) {
       CHECK(b < endpoints);
       CHECK(busy.insert(a).second);
       CHECK(busy.insert(b).second);
-      ++met[{a, b}];
+      ++count_pairs[{a, b}];
     }
   }
-  return met;
+  return count_pairs;
 }
 
-FabricOptions options_of(RoundKind kind, int each_meets = 0) {
+FabricOptions options_of(RoundKind kind, int requested_rounds = 0) {
   FabricOptions options;
   options.rounds = kind;
-  options.each_meets = each_meets;
+  options.requested_rounds = requested_rounds;
   return options;
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("the circle method has every pair once, in rounds of disjoint pairs") 
   for (const int endpoints : {2, 3, 4, 5, 6, 7, 8, 9, 16, 31, 32, 64, 101}) {
     const RoundPlan plan(options, endpoints);
     CHECK(plan.count() == (endpoints % 2 == 0 ? endpoints - 1 : endpoints));
-    const auto all = met(plan, endpoints);
+    const auto all = count_pairs(plan, endpoints);
     CHECK(all.size() == static_cast<std::size_t>(endpoints) * static_cast<std::size_t>(endpoints - 1) / 2);
     for (const auto& [pair, times] : all) CHECK(times == 1);
     for (int round = 0; round < plan.count(); ++round) {
@@ -53,12 +53,12 @@ TEST_CASE("the circle method has every pair once, in rounds of disjoint pairs") 
   }
 }
 
-TEST_CASE("of some rounds, each endpoint meets as many others as were asked for") {
+TEST_CASE("with -rounds K each endpoint meets K others") {
   for (const int endpoints : {4, 8, 9, 64}) {
     for (const int each : {1, 3}) {
       const FabricOptions options = options_of(RoundKind::some, each);
       std::map<int, int> others;
-      for (const auto& [pair, times] : met(RoundPlan(options, endpoints), endpoints)) {
+      for (const auto& [pair, times] : count_pairs(RoundPlan(options, endpoints), endpoints)) {
         CHECK(times == 1);
         ++others[pair.first];
         ++others[pair.second];
@@ -80,7 +80,7 @@ TEST_CASE("another seed chooses other pairs") {
   CHECK(RoundPlan(one, 64).order(1) == RoundPlan(one, 64).order(1));
 }
 
-TEST_CASE("each pass has all rounds, in an order of its own") {
+TEST_CASE("each pass has all rounds, in its own order") {
   const FabricOptions options = options_of(RoundKind::circle);
   const RoundPlan plan(options, 64);
   std::vector<int> all(63);
@@ -95,7 +95,7 @@ TEST_CASE("each pass has all rounds, in an order of its own") {
   CHECK(orders.size() == 10);
 }
 
-TEST_CASE("every second pass has the other direction of each pair") {
+TEST_CASE("every second pass reverses the direction of each pair") {
   for (const RoundKind kind : {RoundKind::circle, RoundKind::some, RoundKind::halves}) {
     const FabricOptions options = options_of(kind, 3);
     const RoundPlan plan(options, 9);
@@ -113,7 +113,7 @@ TEST_CASE("every second pass has the other direction of each pair") {
   }
 }
 
-TEST_CASE("pairs of a hub and those of a file keep their direction") {
+TEST_CASE("pairs with a hub and pairs from a file keep their direction") {
   FabricOptions file = options_of(RoundKind::listed);
   file.listed = {{{3, 1}, {0, 2}}};
   const FabricOptions out = options_of(RoundKind::one_to_all);
@@ -121,11 +121,11 @@ TEST_CASE("pairs of a hub and those of a file keep their direction") {
   CHECK(RoundPlan(out, 4).pairs(1, 2) == RoundPlan(out, 4).pairs(1, 1));
 }
 
-TEST_CASE("halves: every pair across the middle once, and no other") {
+TEST_CASE("halves: every pair across the halves once, and no other") {
   const FabricOptions options = options_of(RoundKind::halves);
   for (const int endpoints : {2, 3, 4, 7, 8}) {
     const int first = endpoints / 2;
-    const auto all = met(RoundPlan(options, endpoints), endpoints);
+    const auto all = count_pairs(RoundPlan(options, endpoints), endpoints);
     CHECK(all.size() == static_cast<std::size_t>(first) * static_cast<std::size_t>(endpoints - first));
     for (const auto& [pair, times] : all) {
       CHECK(times == 1);
@@ -150,7 +150,7 @@ TEST_CASE("a hub meets all others in its round") {
   CHECK(to.round_partners(pairs, 0).sends_first);
 }
 
-TEST_CASE("who has no partner in a round is idle") {
+TEST_CASE("an endpoint without a partner in a round is idle") {
   const FabricOptions options = options_of(RoundKind::circle);
   const RoundPlan plan(options, 3);
   for (int round = 0; round < 3; ++round) {

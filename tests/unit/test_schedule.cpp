@@ -1,4 +1,4 @@
-// The plan of a launch: which tables come in which order, and what each of their points needs.
+// The plan of a launch: the order of its tables, and what each point needs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
@@ -39,7 +39,7 @@ constexpr Spec file_write{.name = "S_Write_Expl",
                           .file = {.use = FileUse::write, .pointer = FilePointer::offset}};
 constexpr Spec absent{.name = "Bcast_c", .unavailable = "no large-count calls"};
 
-// A schedule and what it looks at.
+// A schedule with its options and catalog.
 struct Planned {
   std::vector<Spec> catalog;
   Options options = {};
@@ -90,7 +90,7 @@ TEST_CASE("tables are ordered by selection, then by the number of processes") {
                                  {1, Multi::off, 5, Transfers::unmarked}});
 }
 
-TEST_CASE("a benchmark that is asked for twice runs twice") {
+TEST_CASE("a benchmark that is named twice runs twice") {
   Planned planned{.catalog = {pingpong}};
   planned.options.selection = {{.index = 0}, {.index = 0}};
   CHECK(planned.tables().size() == 2);
@@ -112,15 +112,15 @@ TEST_CASE("each table has all variants, one after the other") {
 }
 
 TEST_CASE("no variant is always first, and none always follows the same other one") {
-  CHECK(order_of_variants(1, 7) == std::vector{0});
+  CHECK(variant_order(1, 7) == std::vector{0});
   for (int turn = 0; turn < 8; ++turn) {
     const std::vector<int> expected[] = {{0, 1}, {1, 0}, {1, 0}, {0, 1}};
-    CHECK(order_of_variants(2, turn) == expected[turn % 4]);
+    CHECK(variant_order(2, turn) == expected[turn % 4]);
   }
   std::map<int, int> first;
   std::map<std::pair<int, int>, int> after;
   for (int turn = 0; turn < 6; ++turn) {
-    std::vector<int> order = order_of_variants(3, turn);
+    std::vector<int> order = variant_order(3, turn);
     ++first[order[0]];
     for (std::size_t i = 1; i < order.size(); ++i) ++after[{order[i - 1], order[i]}];
     std::ranges::sort(order);
@@ -138,7 +138,7 @@ TEST_CASE("nothing selected, no table") {
   CHECK(Schedule(catalog, nothing, 4, none, true).tables().empty());
 }
 
-TEST_CASE("-npmin begins the process counts, at most with all of them") {
+TEST_CASE("-npmin is the first process count, at most all processes") {
   const auto counts = [](std::optional<int> least, int ranks) {
     Planned planned{.catalog = {bcast}, .ranks = ranks};
     planned.options.min_processes = least;
@@ -154,13 +154,13 @@ TEST_CASE("-npmin begins the process counts, at most with all of them") {
   CHECK(counts(std::nullopt, 1) == std::vector{1});
 }
 
-TEST_CASE("the component says with how many processes it begins") {
+TEST_CASE("without -npmin the component decides the first process count") {
   Planned planned{.catalog = {bcast}, .ranks = 2};
   planned.options.defaults.min_processes = 1;
   CHECK(planned.tables().size() == 2);
 }
 
-TEST_CASE("-map leaves ranks beyond it out") {
+TEST_CASE("-map leaves out ranks beyond the matrix") {
   Planned planned{.catalog = {bcast}, .ranks = 8};
   planned.options.map = Map{.rows = 2, .columns = 3};
   CHECK(planned.tables().back().processes == 6);
@@ -206,7 +206,7 @@ TEST_CASE("aggregate and non-aggregate tables follow each other on each process 
   CHECK(modes(file_write, AggregateMode::both) == Modes{no, yes});
   CHECK(modes(pingpong, AggregateMode::aggregate) == Modes{Transfers::unmarked});
 
-  // Those with one mode keep it, whatever is asked for.
+  // Benchmarks with one mode keep it, whatever the option says.
   Spec only = put;
   only.aggregation = Aggregation::aggregate_only;
   CHECK(modes(only, AggregateMode::non_aggregate) == Modes{yes});
@@ -217,7 +217,7 @@ TEST_CASE("aggregate and non-aggregate tables follow each other on each process 
   CHECK(modes(only, AggregateMode::both) == Modes{yes, no, yes, no});
 }
 
-TEST_CASE("what the MPI cannot do is one table, which is its failure") {
+TEST_CASE("a benchmark that the MPI cannot run is one failure instead of tables") {
   Planned planned{.catalog = {absent}, .ranks = 8};
   planned.options.multi = Multi::each_group;
   CHECK(planned.tables() == Keys{{0, Multi::off, 8, Transfers::unmarked}});
@@ -229,7 +229,7 @@ TEST_CASE("what the MPI cannot do is one table, which is its failure") {
   CHECK_FALSE(plan.warm_up);
 }
 
-TEST_CASE("so is what needs more processes than there are") {
+TEST_CASE("a benchmark that needs more processes is one failure instead of tables") {
   Spec needs_two = bcast;
   needs_two.min_processes = 2;
   for (const Spec& spec : {pingpong, needs_two}) {
@@ -243,7 +243,7 @@ TEST_CASE("so is what needs more processes than there are") {
   CHECK_FALSE(Planned{.catalog = {file_write}, .ranks = 1}.plan().failure);
 }
 
-TEST_CASE("a table carries what its columns and its groups follow from") {
+TEST_CASE("a table has the facts that decide its columns and groups") {
   Planned planned{.catalog = {allreduce}, .ranks = 6};
   planned.options.check = true;
   planned.options.show_tail = true;
@@ -285,7 +285,7 @@ TEST_CASE("-off_cache: points have slots, and need their memory") {
   CHECK(planned.point().needed_bytes > 1 << 16);
 }
 
-TEST_CASE("aggregate transfers have sections of their own in memory, and none in files") {
+TEST_CASE("aggregate transfers have their own sections in memory, but not in files") {
   Planned one_sided{.catalog = {put}};
   one_sided.options.lengths = {8};
   one_sided.options.settings.repetitions = 50;
@@ -304,7 +304,7 @@ TEST_CASE("aggregate transfers have sections of their own in memory, and none in
   CHECK(files.plan(1).points[0].geometry.sections == 1);
 }
 
-TEST_CASE("-sync_mode: what is completed by its definition alone is not available in another way") {
+TEST_CASE("-sync_mode: a benchmark whose definition fixes the completion is not available with another one") {
   const auto failure = [](Spec spec, SyncMode mode) {
     Planned planned{.catalog = {spec}};
     planned.options.sync_mode = mode;
@@ -331,14 +331,14 @@ TEST_CASE("-sync_mode: what is completed by its definition alone is not availabl
         "its definition completes transfers with its own calls, not with -sync_mode flush");
 }
 
-TEST_CASE("-layout: what cannot have it is not available") {
+TEST_CASE("-layout: benchmarks that cannot have gaps are not available") {
   const DataLayout column{.placement = Placement::vector, .block = 1, .stride = 4};
   CHECK(layout_error(Spec{}, {}).empty());
   CHECK(layout_error(Spec{}, column).empty());
   CHECK(layout_error({.reduction = true}, column) ==
         "-layout vector:1:4: MPI defines no reduction of derived types");
   CHECK(layout_error({.access = Access::file}, column) ==
-        "-layout vector:1:4: it has no messages whose elements could lie apart");
+        "-layout vector:1:4: its messages cannot have gaps");
 
   Element element{.type = DataType::integer, .layout = column};
   const Geometry one = plan_geometry({}, 40, 2, element, std::nullopt);
@@ -354,7 +354,8 @@ TEST_CASE("-layout: what cannot have it is not available") {
                                                                                             << 59);
 }
 
-TEST_CASE("-send_mode: what cannot use a mode is not available, and a buffer is memory") {
+TEST_CASE(
+    "-send_mode: benchmarks that cannot use a mode are not available, and the buffer counts as memory") {
   Spec all{.send_modes = every_send_mode};
   CHECK(send_mode_error(all, SendMode::buffered).empty());
   all.send_modes.not_buffered = "reason";
@@ -387,7 +388,7 @@ TEST_CASE("each message that is received at once has memory of its own") {
   CHECK(point.needed_bytes == 17 * 100 + 2 * 16 * request);
 }
 
-TEST_CASE("of messages in flight that exceed -mem together, as many as fit are in flight") {
+TEST_CASE("if the messages in flight exceed -mem, as many as fit are in flight") {
   constexpr Spec band{.name = "Uniband",
                       .kind = Kind::parallel_transfer,
                       .receive = Messages::in_flight,
@@ -452,7 +453,7 @@ TEST_CASE("a hub receives from all others at once") {
   }
 }
 
-TEST_CASE("the messages that a hub receives at once are counted beyond every int") {
+TEST_CASE("a hub may receive more messages at once than an int can count") {
   constexpr Spec band{.name = "Pair_Bandwidth",
                       .kind = Kind::parallel_transfer,
                       .receive = Messages::in_flight,
@@ -535,7 +536,7 @@ TEST_CASE("-check needs two images, of at most a chunk each") {
   }
 }
 
-TEST_CASE("-check composes what the receive buffer holds, of files what is in memory") {
+TEST_CASE("-check composes images of the receive buffer, and of files only the part in memory") {
   Planned gathering = of_length({.name = "Gather", .receive = Messages::per_rank}, 100);
   gathering.options.check = true;
   CHECK(gathering.point().needed_bytes == 500 + 2 * 400);
@@ -548,7 +549,7 @@ TEST_CASE("-check composes what the receive buffer holds, of files what is in me
   CHECK(files.point().needed_bytes == buffers + 2 * buffers);
 }
 
-TEST_CASE("each repetition's own time takes memory, twice where ranks are compared") {
+TEST_CASE("times of repetitions take memory, twice if ranks are compared") {
   Planned planned = of_length(bcast, 8);
   planned.options.settings.repetitions = 123;
   const std::int64_t times = 2 * 123 * 8;
@@ -558,7 +559,7 @@ TEST_CASE("each repetition's own time takes memory, twice where ranks are compar
   CHECK(planned.point().needed_bytes == 16 + times);
 }
 
-TEST_CASE("-sync on: the clock goes around each call of what is completed one by one") {
+TEST_CASE("-sync on: the clock is read around each repetition that completes separately") {
   const auto synchronized = [](const Spec& spec, std::size_t table = 0) {
     Planned planned{.catalog = {spec}};
     planned.options.synchronize_each = true;
@@ -595,7 +596,7 @@ TEST_CASE("planned counts follow the policy") {
   CHECK(planned.plan(1).policy == dynamic);
 }
 
-TEST_CASE("a point beyond -mem is a failure that says what it needs") {
+TEST_CASE("a point beyond -mem is a failure with the memory that it needs") {
   Planned planned = of_length(bcast, 600);
   planned.options.lengths = {600, 8};
   planned.options.settings.max_memory = 1199;
@@ -610,7 +611,7 @@ TEST_CASE("a point beyond -mem is a failure that says what it needs") {
   CHECK_FALSE(planned.point().failure);
 }
 
-TEST_CASE("what a check or samples need counts against -mem") {
+TEST_CASE("the memory of checks and samples counts against -mem") {
   Planned planned = of_length(bcast, 600);
   planned.options.settings.max_memory = 1200;
   SECTION("images") { planned.options.check = true; }
@@ -619,7 +620,7 @@ TEST_CASE("what a check or samples need counts against -mem") {
   CHECK(planned.point().failure->cause == Cause::out_of_memory);
 }
 
-TEST_CASE("memory beyond every number is out of memory, whatever is counted") {
+TEST_CASE("sizes that exceed every number are out of memory") {
   Planned planned = of_length(alltoall, std::int64_t{1} << 62);
   planned.catalog[0].send_modes.any = true;
   planned.options.settings.max_memory = std::int64_t{1} << 62;
@@ -637,7 +638,7 @@ TEST_CASE("memory beyond every number is out of memory, whatever is counted") {
   CHECK(point.needed_bytes > planned.options.settings.max_memory);
 }
 
-TEST_CASE("memory that the machine lacks is told apart from the limit") {
+TEST_CASE("memory that the machine lacks is another failure than the limit") {
   const Failure failure =
       out_of_memory({.bytes = 8, .geometry = {}, .needed_bytes = 100, .failure = {}}, false);
   CHECK(failure.cause == Cause::out_of_memory);
@@ -666,13 +667,13 @@ TEST_CASE("counts beyond int need large-count calls") {
   CHECK(planned.point().failure->bytes == max_int + 1);
   planned.options.lengths = {max_int};
   CHECK_FALSE(planned.point().failure);
-  // What does not fit into memory either is out of memory first.
+  // A point that also exceeds the memory is out of memory.
   planned.options.lengths = {max_int + 1};
   planned.options.settings.max_memory = gibibyte;
   CHECK(planned.point().failure->cause == Cause::out_of_memory);
 }
 
-TEST_CASE("displacements in bytes overflow before those in elements") {
+TEST_CASE("displacements in bytes overflow before displacements in elements") {
   const auto overflows = [](Displacements displacements, std::int64_t bytes) {
     Spec spec = alltoall;
     spec.displacements = displacements;
@@ -703,7 +704,7 @@ TEST_CASE("the warm-up of a table is a short message of at least one element") {
   CHECK_FALSE(warm_up(file_write, {}));
 }
 
-TEST_CASE("no warm-up where none is asked for or none has room") {
+TEST_CASE("no warm-up with -warm_up off or without memory for it") {
   Planned planned{.catalog = {bcast}};
   SECTION("-warm_up off") { planned.options.warm_up = false; }
   SECTION("no memory") { planned.options.settings.max_memory = 7; }
@@ -725,9 +726,9 @@ TEST_CASE("how a point is sampled follows from the options and the benchmark") {
     Counts counts;
     while (counts.size() < 100) {
       const Decision next = sampling->next(samples);
-      if (next.answer != Decision::Answer::step) break;
-      samples.push_back({.step = next.step, .seconds = 1});
-      counts.push_back(next.step.repetitions);
+      if (next.answer != Decision::Answer::run) break;
+      samples.push_back({.plan = next.plan, .seconds = 1});
+      counts.push_back(next.plan.repetitions);
     }
     return counts;
   };

@@ -24,7 +24,7 @@ constexpr Spec barrier{
     .name = "Barrier", .kind = Kind::synchronization, .send = Messages::none, .receive = Messages::none};
 
 // Rank r takes r + 1 ticks for each repetition.
-Model later_ranks_are_slower() {
+Model model_with_slower_later_ranks() {
   return {.seconds = [](const At& at) { return (at.rank + 1) * tick; }};
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("three benchmarks run in order, each on its process counts") {
   table("PingPong 2");
   for (const char* processes : {" 2", " 4", " 5"}) table(std::string("Bcast") + processes);
   for (const char* processes : {" 2", " 4", " 5"}) table(std::string("Uniband") + processes);
-  CHECK(outcome.story() == expected);
+  CHECK(outcome.reported_lines() == expected);
   CHECK(outcome.ending().state == Ending::State::complete);
   CHECK(outcome.ending().reason.empty());
   CHECK(outcome.ending().measured == 14);
@@ -54,7 +54,7 @@ TEST_CASE("three benchmarks run in order, each on its process counts") {
 
 TEST_CASE("a row has the extremes and the mean over the active ranks") {
   const Spec catalog[] = {bcast};
-  const LaunchResult outcome = launch(catalog, small_options(1), 5, later_ranks_are_slower());
+  const LaunchResult outcome = launch(catalog, small_options(1), 5, model_with_slower_later_ranks());
   const auto of_four = outcome.rows("Bcast", 4);
   REQUIRE(of_four.size() == 3);
   for (const Measurement& measurement : of_four) {
@@ -71,9 +71,9 @@ TEST_CASE("a row has the extremes and the mean over the active ranks") {
   }
 }
 
-TEST_CASE("of two active ranks among five a ping-pong is reported, by half its time") {
+TEST_CASE("PingPong runs on two of five ranks and reports half its time") {
   const Spec catalog[] = {pingpong};
-  const LaunchResult outcome = launch(catalog, small_options(1), 5, later_ranks_are_slower());
+  const LaunchResult outcome = launch(catalog, small_options(1), 5, model_with_slower_later_ranks());
   const auto rows = outcome.rows("PingPong");
   REQUIRE(rows.size() == 3);
   CHECK(rows[1].rows[0][Figure::time_min] == tick / 2);
@@ -90,11 +90,11 @@ TEST_CASE("a rank's time is its mean over the repetitions") {
   CHECK(rows.at(0).rows.at(0)[Figure::time_max] == 4.5 * tick);  // of 1 to 8
 }
 
-TEST_CASE("-multi 1: every group has its row, and the rank that is left over waits") {
+TEST_CASE("-multi 1: every group has its row, and the remaining rank waits") {
   const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.multi = Multi::each_group;
-  const LaunchResult outcome = launch(catalog, options, 5, later_ranks_are_slower());
+  const LaunchResult outcome = launch(catalog, options, 5, model_with_slower_later_ranks());
   const Measurement point = outcome.rows("Sendrecv", 2).at(1);
   REQUIRE(point.rows.size() == 2);
   CHECK((point.rows[0].group == 0 && point.rows[1].group == 1));
@@ -116,7 +116,7 @@ TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
   } else {
     options.multi = Multi::summary;
   }
-  const auto rows = launch(catalog, options, 4, later_ranks_are_slower()).rows("Uniband", 2);
+  const auto rows = launch(catalog, options, 4, model_with_slower_later_ranks()).rows("Uniband", 2);
   REQUIRE(rows.size() == 3);
   REQUIRE(rows[1].rows.size() == 1);
   CHECK(rows[1].rows[0].group == -1);
@@ -124,7 +124,7 @@ TEST_CASE("-multi 0 and a Multi- prefix: one row over all groups") {
   CHECK(rows[1].rows[0][Figure::messages_per_second] == options.in_flight / (4 * tick));
 }
 
-TEST_CASE("rates are those of the messages that were in flight") {
+TEST_CASE("rates count the messages in flight") {
   Spec spec = uniband;
   spec.receive = Messages::in_flight;
   const Spec catalog[] = {spec};
@@ -133,36 +133,38 @@ TEST_CASE("rates are those of the messages that were in flight") {
   options.settings.max_memory = 100 * (1 + 3) + 2 * 3 * 850;
   const bool in_passes = GENERATE(false, true);
   if (in_passes) options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
-  const Measurement point = launch(catalog, options, 2, later_ranks_are_slower()).rows("Uniband", 2).at(0);
+  const Measurement point =
+      launch(catalog, options, 2, model_with_slower_later_ranks()).rows("Uniband", 2).at(0);
   CHECK(point.fewer_in_flight == 3);
   CHECK(point.rows[0][Figure::messages_per_second] == 3 / point.rows[0][Figure::time_max]);
 }
 
-TEST_CASE("-map: ranks report by their number in the world") {
+TEST_CASE("-map: rows name world ranks") {
   const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.map = Map{.rows = 2, .columns = 2};
   options.multi = Multi::each_group;
-  const auto rows = launch(catalog, options, 4, later_ranks_are_slower()).rows("Sendrecv", 2);
+  const auto rows = launch(catalog, options, 4, model_with_slower_later_ranks()).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 2);
   CHECK(rows[0].rows[0].slowest.rank == 2);  // groups {0, 2} and {1, 3}
   CHECK(rows[0].rows[1][Figure::time_min] == 2 * tick);
 }
 
-TEST_CASE("a synchronization has one row, of no length") {
+TEST_CASE("a synchronization has one row without a length") {
   const Spec catalog[] = {barrier};
   const LaunchResult outcome = launch(catalog, small_options(1), 3, {});
-  CHECK(outcome.story() == Lines{"open Barrier 2", "row Barrier 2 0", "close Barrier 2", "open Barrier 3",
-                                 "row Barrier 3 0", "close Barrier 3"});
+  CHECK(outcome.reported_lines() == Lines{"open Barrier 2", "row Barrier 2 0", "close Barrier 2",
+                                          "open Barrier 3", "row Barrier 3 0", "close Barrier 3"});
 }
 
 TEST_CASE("a row that takes too long is a time-out, and later lengths still run") {
   const Spec catalog[] = {bcast, pingpong};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 && at.rank == 1 ? 11.0 : tick; }};
   const LaunchResult outcome = launch(catalog, small_options(2), 2, model);
-  CHECK(outcome.story() == Lines{"open Bcast 2", "row Bcast 2 0", "failure Bcast 2 8", "row Bcast 2 64",
-                                 "close Bcast 2", "open PingPong 2", "row PingPong 2 0",
-                                 "failure PingPong 2 8", "row PingPong 2 64", "close PingPong 2"});
+  CHECK(outcome.reported_lines() == Lines{"open Bcast 2", "row Bcast 2 0", "failure Bcast 2 8",
+                                          "row Bcast 2 64", "close Bcast 2", "open PingPong 2",
+                                          "row PingPong 2 0", "failure PingPong 2 8", "row PingPong 2 64",
+                                          "close PingPong 2"});
   CHECK(outcome.failures().at(0).cause == Failure::Cause::time_out);
   CHECK(outcome.failures().at(0).seconds == 11);
   CHECK(outcome.ending().failed == 2);
@@ -179,12 +181,12 @@ TEST_CASE("repetitions are as many as fit into the time, by the slowest rank's e
   CHECK(rows[0].repetitions == 5);
   CHECK(rows[0].rows[0][Figure::time_max] == 2.0);
   CHECK(outcome.rows("Bcast", 2).at(0).repetitions == 8);
-  // One repetition, some more because the one may have been unlucky, the measurement.
+  // One repetition, some more because the first may have been slow, and the measurement.
   const Lines runs = outcome.log(0, {"run"});
   CHECK(Lines(runs.end() - 3, runs.end()) == Lines{"run 1", "run 1", "run 5"});
 }
 
-TEST_CASE("one unlucky repetition costs no row") {
+TEST_CASE("one slow repetition does not cost a row") {
   const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.run == 0 ? 100.0 : tick; }};
   const auto rows = launch(catalog, small_options(1), 2, model).rows("Bcast");
@@ -221,7 +223,7 @@ TEST_CASE("warm-up: a short message once per table, then the length itself befor
                                       "run 3", "prepare", "run 1", "prepare", "run 30", "conclude 30"});
 }
 
-TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and one behind") {
+TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and one after it") {
   const Spec catalog[] = {pingpong};
   Options options = small_options(1);
   options.lengths = {8};
@@ -235,7 +237,7 @@ TEST_CASE("a measurement lies between barriers of all ranks, N_BARR before and o
   CHECK(outcome.ranks[2].log == Lines{"wait for a row", "wait for a row", "open 8"});
 }
 
-TEST_CASE("progress is told at rank 0 after each row and each failure") {
+TEST_CASE("rank 0 reports progress after each row and each failure") {
   const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? 11.0 : tick; }};
   const LaunchResult outcome = launch(catalog, small_options(1), 2, model);
@@ -257,7 +259,7 @@ TEST_CASE("-msg_pause waits a tenth of what the row took, at least a tenth of a 
   }
 }
 
-TEST_CASE("defects are added over the ranks, and into the ending") {
+TEST_CASE("defects are added over the ranks and over the launch") {
   const Spec catalog[] = {bcast};
   Options options = small_options(1);
   options.check = true;
@@ -267,13 +269,13 @@ TEST_CASE("defects are added over the ranks, and into the ending") {
   CHECK(outcome.rows("Bcast", 4).at(1).rows.at(0).defects == 10);
   CHECK(outcome.rows("Bcast", 2).at(1).rows.at(0).defects == 3);
   CHECK(outcome.ending().defects == 13);
-  // A pass of its own, over as many repetitions, before those that are timed.
+  // The check is a separate run of the same repetitions, before the timed ones.
   const Lines log = outcome.log(3, {"prepare", "run", "check", "conclude"});
   CHECK(Lines(log.begin(), log.begin() + 7) ==
         Lines{"prepare", "run 1", "prepare", "check 8", "prepare", "run 8", "conclude 8"});
 }
 
-TEST_CASE("defects of each group are its own") {
+TEST_CASE("each group has its own defects") {
   const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.check = true;
@@ -285,7 +287,7 @@ TEST_CASE("defects of each group are its own") {
   CHECK(rows[0].rows[1].defects == 12);
 }
 
-TEST_CASE("-show_tail: of each repetition the slowest rank's time") {
+TEST_CASE("-show_tail: each repetition has the slowest rank's time") {
   const Spec catalog[] = {pingpong};
   Options options = small_options(1);
   options.show_tail = true;
@@ -303,7 +305,7 @@ TEST_CASE("-show_tail: of each repetition the slowest rank's time") {
   CHECK(row[Figure::time_max] == (1 + 11 + 1 + 13) * tick / 4 / 2);  // a mean over one rank's repetitions
 }
 
-TEST_CASE("-dumpfile with -multi 1: a series for each group, and none of the idle rank") {
+TEST_CASE("-dumpfile with -multi 1: a series for each group, and none for the idle rank") {
   const Spec catalog[] = {sendrecv};
   Options options = small_options(1);
   options.dump_file = "samples";
@@ -337,7 +339,7 @@ TEST_CASE("series of groups that are too long to be gathered at once are gathere
   }
 }
 
-TEST_CASE("texts beyond what an int can count are refused before they are gathered") {
+TEST_CASE("texts whose length exceeds an int are refused before they are gathered") {
   constexpr int gibibyte = 1 << 30;
   CHECK(offsets_of(std::vector{gibibyte, gibibyte - 1}) == std::vector{0, gibibyte});
   CHECK(offsets_of(std::vector{0, 3, 0}) == std::vector{0, 0, 3});
@@ -351,7 +353,7 @@ TEST_CASE("series of groups are found where a map puts the groups' first ranks")
   options.show_tail = true;
   options.multi = Multi::each_group;
   options.map = Map{.rows = 2, .columns = 3};
-  const auto rows = launch(catalog, options, 6, later_ranks_are_slower()).rows("Sendrecv", 2);
+  const auto rows = launch(catalog, options, 6, model_with_slower_later_ranks()).rows("Sendrecv", 2);
   REQUIRE(rows.at(0).rows.size() == 3);  // {0, 2}, {3, 5}, {4, 1}
   CHECK(rows[0].rows[0].repetition_seconds.at(0) == 3 * tick);
   CHECK(rows[0].rows[1].repetition_seconds.at(0) == 6 * tick);
@@ -378,20 +380,20 @@ TEST_CASE("ranks of a group that have no time to report do not count") {
   CHECK(rows.at(1).rows.at(0)[Figure::bytes_per_second] == 3 * 8 / tick);
 }
 
-TEST_CASE("ranks that disagree are told by name, and none waits forever") {
+TEST_CASE("ranks that disagree are named, and none waits forever") {
   Verdict verdict;
   SECTION("one that does not come in time") {
     Meeting meeting("world", 3, verdict, std::chrono::milliseconds(20));
     std::jthread other(
         [&] { CHECK_THROWS_AS(ThreadProcessGroup(meeting, 1).allreduce_max(1), Disagreement); });
     other.join();
-    CHECK(verdict.words() == "world: largest: these ranks did not come: 0 2");
+    CHECK(verdict.text() == "world: largest: these ranks did not come: 0 2");
   }
   SECTION("one that has ended") {
     Meeting meeting("world", 2, verdict, std::chrono::hours(1));
     meeting.leave(0);
     CHECK_THROWS_AS(ThreadProcessGroup(meeting, 1).barrier(), Disagreement);
-    CHECK(verdict.words() == "world: barrier: these ranks have ended: 0");
+    CHECK(verdict.text() == "world: barrier: these ranks have ended: 0");
   }
   SECTION("one that calls something else") {
     Meeting meeting("world", 2, verdict, std::chrono::hours(1));
@@ -406,8 +408,8 @@ TEST_CASE("ranks that disagree are told by name, and none waits forever") {
     } catch (const Disagreement&) {
     }
     other.join();
-    CHECK(verdict.words().find("world: rank") == 0);
-    CHECK(verdict.words().find("gather a number") != std::string::npos);
+    CHECK(verdict.text().find("world: rank") == 0);
+    CHECK(verdict.text().find("gather a number") != std::string::npos);
   }
 }
 

@@ -1,4 +1,4 @@
-// What ends a row, a table or a session early: the ranks agree on it, whichever of them it happened to.
+// What ends a row, a table or a session early. All ranks agree on it, whichever rank had the problem.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
@@ -38,7 +38,7 @@ Options three_processes(std::size_t benchmarks) {
   return options;
 }
 
-// The failure of one point among three, of which the others have their rows.
+// Returns the failure of one of three points, and requires that the others have rows.
 Failure only_failure(const LaunchResult& outcome) {
   REQUIRE(outcome.failures().size() == 1);
   CHECK(outcome.ending().failed == 1);
@@ -60,7 +60,7 @@ TEST_CASE("one rank without memory: a row on all ranks, and the session goes on"
   const Failure failure = only_failure(outcome);
   CHECK(failure.cause == Cause::out_of_memory);
   CHECK(failure.needed_bytes == 16);
-  CHECK(outcome.story() ==
+  CHECK(outcome.reported_lines() ==
         Lines{"open Bcast 3", "row Bcast 3 0", "failure Bcast 3 8", "row Bcast 3 64", "close Bcast 3"});
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("no memory for the warm-up message costs no row") {
   CHECK(outcome.ending().failed == 0);
 }
 
-TEST_CASE("a table of which no point can run is not warmed up") {
+TEST_CASE("a table without a point that can run is not warmed up") {
   const Spec catalog[] = {bcast};
   Options options = three_processes(1);
   options.warm_up = true;
@@ -121,7 +121,7 @@ TEST_CASE("a table of which no point can run is not warmed up") {
   CHECK(outcome.log(1, {"open"}).empty());
 }
 
-TEST_CASE("a warm-up that cannot be opened is a failure of its table, not silence") {
+TEST_CASE("a warm-up that cannot be opened is a failure of its table") {
   const Spec catalog[] = {bcast};
   Options options = three_processes(1);
   options.warm_up = true;
@@ -155,14 +155,14 @@ TEST_CASE("a table that cannot run is one failure") {
       return Failure{.cause = Cause::io_error, .detail = "no such folder"};
     }};
     const LaunchResult outcome = launch(catalog, three_processes(3), 3, model);
-    const Lines story = outcome.story();
+    const Lines story = outcome.reported_lines();
     CHECK(std::ranges::count(story, "failure PingPong 2 0") == 1);
     CHECK(std::ranges::count(story, "open PingPong 2") == 0);
     CHECK(outcome.rows("Bcast").size() == 3);
   }
 }
 
-TEST_CASE("an error on one rank is a row of all, and names the rank") {
+TEST_CASE("an error on one rank is a failure row that names the rank") {
   const Spec catalog[] = {reading};
   Options options = three_processes(1);
   options.check = true;
@@ -176,7 +176,7 @@ TEST_CASE("an error on one rank is a row of all, and names the rank") {
   CHECK(failure.detail == "rank 1: Disk quota exceeded");
 }
 
-TEST_CASE("of errors on many ranks the first rank's is told") {
+TEST_CASE("if several ranks have errors, the row has the first rank's error") {
   const Spec catalog[] = {writing};
   const Model model{.error = [&](const At& at, const std::string& where) {
     return at.bytes == 8 && at.rank > 0 && where == "run" ? "rank has " + std::to_string(at.rank) : "";
@@ -185,7 +185,7 @@ TEST_CASE("of errors on many ranks the first rank's is told") {
   CHECK(failure.detail == "rank 1: rank has 1");
 }
 
-TEST_CASE("an error while a nonblocking write overlaps is a row, too") {
+TEST_CASE("an error of an overlapped nonblocking write is a failure row") {
   const Spec catalog[] = {writing_nonblocking};
   const Model model{.with_load = [](const At&, const LoadUse&) { return 0.125; },
                     .error =
@@ -197,14 +197,14 @@ TEST_CASE("an error while a nonblocking write overlaps is a row, too") {
   CHECK(failure.detail == "rank 2: lost");
 }
 
-TEST_CASE("files are filled for reads alone") {
+TEST_CASE("only benchmarks that read fill their files") {
   const Spec catalog[] = {writing, reading};
   const LaunchResult outcome = launch(catalog, three_processes(2), 3, {});
   CHECK(std::ranges::count(outcome.calls[2], "fill files") == 3);
   CHECK(outcome.ending().measured == 6);
 }
 
-TEST_CASE("a file that does not fit where one rank writes it is not begun") {
+TEST_CASE("a file that does not fit on the disk of one rank is not begun") {
   const Spec catalog[] = {writing};
   const Model model{.free_bytes = [](const Rank& rank) { return rank.rank == 1 ? 31 : 1 << 20; }};
   Options options = three_processes(1);
@@ -217,7 +217,7 @@ TEST_CASE("a file that does not fit where one rank writes it is not begun") {
   CHECK(outcome.log(0, {"open"}) == Lines{"open 0", "open 4"});
 }
 
-TEST_CASE("files beyond every number fit nowhere") {
+TEST_CASE("files whose size exceeds every number fit nowhere") {
   const Spec catalog[] = {writing};
   Options options = three_processes(1);
   options.settings.policy = IterationPolicy::off;
@@ -245,13 +245,13 @@ TEST_CASE("files of all groups must fit") {
   CHECK(outcome.rows("P_Write_Expl", 4).size() == 1);
 }
 
-TEST_CASE("messages need no room on disk") {
+TEST_CASE("benchmarks without files need no disk space") {
   const Spec catalog[] = {bcast};
   const Model model{.free_bytes = [](const Rank&) { return 0; }};
   CHECK(launch(catalog, three_processes(1), 3, model).ending().measured == 3);
 }
 
-TEST_CASE("room is looked at once more before nonblocking writes") {
+TEST_CASE("disk space is checked again before nonblocking writes") {
   const Spec catalog[] = {writing_nonblocking};
   // Somebody else fills the disk once this point's blocking part was measured.
   const Model model{.free_bytes = [](const Rank& rank) {
@@ -269,18 +269,18 @@ TEST_CASE("room is looked at once more before nonblocking writes") {
   CHECK(outcome.failures()[0].bytes == 16);
 }
 
-TEST_CASE("hints in force are told with the row") {
+TEST_CASE("a row has the hints that MPI uses") {
   const Spec catalog[] = {writing};
   const Model model{.hints = {{"cb_nodes", "2"}}};
   const auto rows = launch(catalog, three_processes(1), 3, model).rows("P_Write_Expl");
   CHECK(rows.at(0).rows.at(0).hints == Hints{{"cb_nodes", "2"}});
 }
 
-TEST_CASE("a request to stop on one rank ends all of them between two points") {
+TEST_CASE("a request to stop on one rank ends the launch between two points") {
   const Spec catalog[] = {bcast, pingpong};
   const Model model{.stop = [](const Rank& rank) { return rank.rank == 3 && rank.batches == 2; }};
   const LaunchResult outcome = launch(catalog, small_options(2), 4, model);
-  CHECK(outcome.story() == Lines{"open Bcast 2", "row Bcast 2 0", "row Bcast 2 8", "close Bcast 2"});
+  CHECK(outcome.reported_lines() == Lines{"open Bcast 2", "row Bcast 2 0", "row Bcast 2 8", "close Bcast 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().reason == "as rank sees it: 0");
   CHECK(outcome.ending().measured == 2);
@@ -292,12 +292,12 @@ TEST_CASE("a request before the first table opens none") {
   const Spec catalog[] = {bcast};
   const LaunchResult outcome =
       launch(catalog, small_options(1), 2, {.stop = [](const Rank& rank) { return rank.rank == 1; }});
-  CHECK(outcome.told.empty());
+  CHECK(outcome.reported.empty());
   CHECK(outcome.calls[0] == Lines{"largest"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
 
-TEST_CASE("a request behind the last point interrupts nothing") {
+TEST_CASE("a request after the last point interrupts nothing") {
   const Spec catalog[] = {barrier};
   const Model model{.stop = [](const Rank& rank) { return rank.batches == 1; }};
   const LaunchResult outcome = launch(catalog, small_options(1), 2, model);
@@ -305,12 +305,13 @@ TEST_CASE("a request behind the last point interrupts nothing") {
   CHECK(outcome.ending().measured == 1);
 }
 
-TEST_CASE("a failure and a stop request at once: the failure has its row") {
+TEST_CASE("a point that fails while a stop is requested still has its failure row") {
   const Spec catalog[] = {bcast};
   const Model model{.seconds = [](const At& at) { return at.bytes == 8 ? 11.0 : 0x1p-10; },
                     .stop = [](const Rank& rank) { return rank.batches == 2; }};
   const LaunchResult outcome = launch(catalog, three_processes(1), 3, model);
-  CHECK(outcome.story() == Lines{"open Bcast 3", "row Bcast 3 0", "failure Bcast 3 8", "close Bcast 3"});
+  CHECK(outcome.reported_lines() ==
+        Lines{"open Bcast 3", "row Bcast 3 0", "failure Bcast 3 8", "close Bcast 3"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().failed == 1);
 }

@@ -35,8 +35,8 @@ constexpr Spec passive{.name = "Truly_passive_put",
                        .access = Access::passive_target,
                        .one_sided = {.exposed = ExposedBuffer::receive, .computing_target = true}};
 
-// Rank r transfers for r + 1 ticks; of the load, one tick is hidden.
-Model hides_a_tick() {
+// Rank r transfers for r + 1 ticks and hides one tick of the load.
+Model model_hiding_a_tick() {
   Model model;
   model.seconds = [](const At& at) { return (at.rank + 1) * tick; };
   model.computing = [](const At&, const LoadUse& load) { return static_cast<double>(load.units) * tick; };
@@ -61,9 +61,9 @@ Options alternating(int parts) {
 
 }  // namespace
 
-TEST_CASE("a matched load lasts as long as the slowest of its group took alone") {
+TEST_CASE("a matched load lasts as long as the slowest rank of the group took without it") {
   const Spec catalog[] = {ibcast};
-  const LaunchResult outcome = launch(catalog, one_length(), 3, hides_a_tick());
+  const LaunchResult outcome = launch(catalog, one_length(), 3, model_hiding_a_tick());
   const Row row = outcome.rows("Ibcast", 3).at(0).rows.at(0);
   CHECK(row[Figure::time_max] == 3 * tick);
   CHECK(row[Figure::time_pure] == 3 * tick);
@@ -76,11 +76,11 @@ TEST_CASE("a matched load lasts as long as the slowest of its group took alone")
                                                      "run with load 8", "conclude 8"});
 }
 
-TEST_CASE("groups have loads of their own") {
+TEST_CASE("each group has its own load") {
   const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.multi = Multi::each_group;
-  const auto rows = launch(catalog, options, 5, hides_a_tick()).rows("Ibcast", 2);
+  const auto rows = launch(catalog, options, 5, model_hiding_a_tick()).rows("Ibcast", 2);
   REQUIRE(rows.at(0).rows.size() == 2);
   CHECK(rows[0].rows[0][Figure::time_cpu] == 2 * tick);
   CHECK(rows[0].rows[0][Figure::time_overlapped] == 3 * tick);
@@ -90,17 +90,17 @@ TEST_CASE("groups have loads of their own") {
 
 TEST_CASE("an overlapping synchronization has one row") {
   const Spec catalog[] = {ibarrier};
-  const LaunchResult outcome = launch(catalog, one_length(), 2, hides_a_tick());
+  const LaunchResult outcome = launch(catalog, one_length(), 2, model_hiding_a_tick());
   REQUIRE(outcome.rows("Ibarrier").size() == 1);
   CHECK(outcome.rows("Ibarrier")[0].rows.at(0)[Figure::time_overlapped] == 3 * tick);
 }
 
-TEST_CASE("a fixed load lasts TARGET_CPU_SECS, and t_CPU is what it was calibrated for") {
+TEST_CASE("a fixed load lasts TARGET_CPU_SECS, and t_CPU is its calibrated time") {
   const Spec catalog[] = {iwrite};
   Options options = one_length();
   options.min_processes = 1;
   options.settings.target_cpu_seconds = 16 * tick;
-  Model model = hides_a_tick();
+  Model model = model_hiding_a_tick();
   model.computing = [](const At&, const LoadUse&) { return 1000.0; };  // slowed down by the transfer
   const Row row = launch(catalog, options, 2, model).rows("S_IWrite_Expl").at(0).rows.at(0);
   CHECK(row[Figure::time_pure] == tick);
@@ -114,24 +114,24 @@ TEST_CASE("a fixed load counts for how many repetitions fit into the time") {
   Options options = one_length();
   options.min_processes = 1;
   options.settings.target_cpu_seconds = 5;
-  const auto rows = launch(catalog, options, 1, hides_a_tick()).rows("S_IWrite_Expl");
+  const auto rows = launch(catalog, options, 1, model_hiding_a_tick()).rows("S_IWrite_Expl");
   CHECK(rows.at(0).repetitions == 1);
 }
 
 TEST_CASE("the load is calibrated on first use, once, on every rank") {
   const Spec catalog[] = {ibcast};
   Options options = small_options(1);
-  Model model = hides_a_tick();
+  Model model = model_hiding_a_tick();
   model.calibrated = false;
   const LaunchResult outcome = launch(catalog, options, 3, model);
   for (int rank = 0; rank < 3; ++rank) CHECK(outcome.log(rank, {"calibrate"}).size() == 1);
 }
 
-TEST_CASE("drift is told in its worst direction, and what has changed is calibrated anew") {
+TEST_CASE("the row has the worst drift, and a load that has changed is calibrated again") {
   const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.min_processes = 3;
-  Model model = hides_a_tick();
+  Model model = model_hiding_a_tick();
   const double down = GENERATE(-0.05, -0.5);
   model.drift = [&](int rank, int) { return rank == 1 ? 0.25 : rank == 2 ? down : 0.0; };
   const LaunchResult outcome = launch(catalog, options, 3, model);
@@ -145,17 +145,17 @@ TEST_CASE("-progress tests within the computation") {
   const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.progress = 7;
-  Model model = hides_a_tick();
+  Model model = model_hiding_a_tick();
   model.with_load = [](const At&, const LoadUse& load) { return load.tests * tick; };
   CHECK(launch(catalog, options, 2, model).rows("Ibcast").at(0).rows.at(0)[Figure::time_overlapped] ==
         7 * tick);
 }
 
-TEST_CASE("samples of an overlapping row are those without load") {
+TEST_CASE("the samples of an overlapping row come from the run without load") {
   const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.show_tail = true;
-  const Row row = launch(catalog, options, 2, hides_a_tick()).rows("Ibcast").at(0).rows.at(0);
+  const Row row = launch(catalog, options, 2, model_hiding_a_tick()).rows("Ibcast").at(0).rows.at(0);
   CHECK(row.repetition_seconds == std::vector<double>(8, 2 * tick));
 }
 
@@ -225,9 +225,9 @@ TEST_CASE("interleaved: a row is the mean of its segments without the slowest an
   CHECK(row[Figure::time_min] == 2 * tick);
 }
 
-TEST_CASE("interleaved: segments are those of both passes of an overlapping row") {
+TEST_CASE("interleaved: both runs of an overlapping row have segments") {
   const Spec catalog[] = {ibcast};
-  const LaunchResult outcome = launch(catalog, alternating(3), 2, hides_a_tick());
+  const LaunchResult outcome = launch(catalog, alternating(3), 2, model_hiding_a_tick());
   CHECK(outcome.log(1, {"run", "wait for a segment", "conclude"}) ==
         Lines{"run 1", "run 8", "wait for a segment", "run 8", "wait for a segment", "run 8", "conclude 24",
               "run with load 8", "wait for a segment", "run with load 8", "wait for a segment",
@@ -250,20 +250,21 @@ TEST_CASE("interleaved: samples follow each other over all segments") {
   CHECK(row.repetition_seconds[23] == 37 * tick);
 }
 
-TEST_CASE("interleaved: files stay in one piece") {
+TEST_CASE("interleaved: benchmarks on files have no segments") {
   const Spec catalog[] = {iwrite};
   Options options = alternating(3);
   options.settings.non_aggregate_repetitions = 24;
   options.min_processes = 1;
-  const LaunchResult outcome = launch(catalog, options, 1, hides_a_tick());
+  const LaunchResult outcome = launch(catalog, options, 1, model_hiding_a_tick());
   CHECK(outcome.log(0, {"wait for a segment"}).empty());
 }
 
-TEST_CASE("a row during which the launch was to end may have been measured beside another: it is dropped") {
+TEST_CASE(
+    "a row is dropped if a stop request came during it, because another launch may have measured as well") {
   Options options = alternating(2);
   options.lengths = {8, 64};
-  Model model = hides_a_tick();
-  std::string last;  // what the second point had begun with when the request came
+  Model model = model_hiding_a_tick();
+  std::string last;  // the last call of the second point before the request
   SECTION("in the first pass") { last = "run 12"; }
   SECTION("in the pass with load") { last = "run with load 12"; }
   model.stop = [&](const Rank& rank) {
@@ -271,23 +272,23 @@ TEST_CASE("a row during which the launch was to end may have been measured besid
   };
   const Spec catalog[] = {ibcast};
   const LaunchResult outcome = launch(catalog, options, 2, model);
-  CHECK(outcome.story() == Lines{"open Ibcast 2", "row Ibcast 2 8", "close Ibcast 2"});
+  CHECK(outcome.reported_lines() == Lines{"open Ibcast 2", "row Ibcast 2 8", "close Ibcast 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
   CHECK(outcome.ending().measured == 1);
 }
 
-TEST_CASE("alone, a row during which the launch was to end counts") {
+TEST_CASE("without interleaving, a row during which a stop request came counts") {
   const Spec catalog[] = {ibcast};
   Options options = one_length();
   options.lengths = {8, 64};
-  Model model = hides_a_tick();
+  Model model = model_hiding_a_tick();
   model.stop = [](const Rank& rank) { return !rank.log.empty() && rank.log.back() == "conclude 8"; };
   const LaunchResult outcome = launch(catalog, options, 2, model);
   CHECK(outcome.rows("Ibcast").size() == 1);
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
 
-TEST_CASE("a row during which the launch was to end is dropped, too, while the target computed") {
+TEST_CASE("a row is also dropped if a stop request came while the target computed") {
   Options options = alternating(2);
   options.lengths = {8, 64};
   Model model;
@@ -295,12 +296,12 @@ TEST_CASE("a row during which the launch was to end is dropped, too, while the t
   model.stop = [](const Rank& rank) { return rank.rank == 0 && std::ranges::count(rank.log, "run 24") == 2; };
   const Spec catalog[] = {passive};
   const LaunchResult outcome = launch(catalog, options, 2, model);
-  CHECK(outcome.story() ==
+  CHECK(outcome.reported_lines() ==
         Lines{"open Truly_passive_put 2", "row Truly_passive_put 2 8", "close Truly_passive_put 2"});
   CHECK(outcome.ending().state == Ending::State::interrupted);
 }
 
-TEST_CASE("who is to end does not pause behind a row that was dropped") {
+TEST_CASE("there is no pause after a dropped row") {
   const Spec catalog[] = {bcast};
   Options options = alternating(2);
   options.message_pause = true;

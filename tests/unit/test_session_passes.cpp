@@ -34,21 +34,21 @@ Passes exactly(int passes) {
 
 std::vector<PassSample> samples_of(const LaunchResult& outcome) {
   std::vector<PassSample> samples;
-  for (const Told& told : outcome.told) {
-    if (told.what == Told::What::sample) samples.push_back(told.sample);
+  for (const ReporterCall& told : outcome.reported) {
+    if (told.what == ReporterCall::What::sample) samples.push_back(told.sample);
   }
   return samples;
 }
 
 Lines without_samples(const LaunchResult& outcome) {
-  Lines lines = outcome.story();
+  Lines lines = outcome.reported_lines();
   std::erase_if(lines, [](const std::string& line) { return line.starts_with("sample"); });
   return lines;
 }
 
 }  // namespace
 
-TEST_CASE("in passes the whole selection is walked again and again, and tables come at the end") {
+TEST_CASE("in passes the whole selection is measured repeatedly, and tables come at the end") {
   const Spec catalog[] = {sendrecv, bcast};
   const LaunchResult outcome = launch(catalog, in_passes(2, exactly(3)), 2, {});
   const std::vector<PassSample> samples = samples_of(outcome);
@@ -65,7 +65,7 @@ TEST_CASE("in passes the whole selection is walked again and again, and tables c
   CHECK(outcome.ending().passes == 3);
 }
 
-TEST_CASE("variants alternate at each point, and their variables are in force for what is measured alone") {
+TEST_CASE("variants alternate at each point, and their variables are set only during measurements") {
   const Spec catalog[] = {bcast};
   Options options = in_passes(1, exactly(4));
   options.lengths = {8, 64};
@@ -74,8 +74,8 @@ TEST_CASE("variants alternate at each point, and their variables are in force fo
   options.variants = {{.label = "default", .variables = {}}, {.label = "ring", .variables = {{"a", "1"}}}};
   const LaunchResult outcome = launch(catalog, options, 2, {});
   Lines order;
-  for (const Told& told : outcome.told) {
-    if (told.what != Told::What::sample) continue;
+  for (const ReporterCall& told : outcome.reported) {
+    if (told.what != ReporterCall::What::sample) continue;
     order.push_back(std::string(told.table.variant) + ' ' + std::to_string(told.sample.measurement.bytes));
   }
   const Lines first = {"default 8", "ring 8", "ring 64", "default 64"};
@@ -90,7 +90,7 @@ TEST_CASE("variants alternate at each point, and their variables are in force fo
   CHECK(outcome.log(0, {"run ", "check"}).size() > 32);
 }
 
-TEST_CASE("a point goes on under all variants until it is done under each") {
+TEST_CASE("a point continues under all variants until it is done under each") {
   const Spec catalog[] = {sendrecv};
   Passes passes = exactly(40);
   passes.precision = 0.01;
@@ -124,7 +124,7 @@ TEST_CASE("a benchmark that is named twice has no variants") {
   }
 }
 
-TEST_CASE("whatever ends a launch in passes, it has counted the rows that are written") {
+TEST_CASE("a launch in passes counts exactly the rows that it writes, however it ends") {
   const Spec catalog[] = {sendrecv, bcast};
   Model model;
   model.opens = [](const Table& table, const Point& point, int) {
@@ -140,7 +140,7 @@ TEST_CASE("whatever ends a launch in passes, it has counted the rows that are wr
   };
   REQUIRE((written("row") == 5 && written("failure") == 1));
   CHECK((outcome.ending().measured == 5 && outcome.ending().failed == 1));
-  // Each may be the last one: before rows are written none is counted, and wrong bytes are.
+  // Each may be the last one. Rows are counted when they are written, wrong bytes at once.
   REQUIRE(outcome.progress.size() > 6);
   const std::size_t before = outcome.progress.size() - 6;
   for (std::size_t i = 0; i < outcome.progress.size(); ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("the row is the median over its samples") {
   CHECK(outcome.rows("Sendrecv").front().rows.front()[Figure::time_max] == times[2]);
 }
 
-TEST_CASE("a launch in passes ends when every row is known well enough") {
+TEST_CASE("a launch in passes ends when every row has the precision") {
   const Spec catalog[] = {sendrecv};
   Passes passes = exactly(1000);
   passes.precision = 0.01;
@@ -184,7 +184,7 @@ TEST_CASE("a launch in passes ends when every row is known well enough") {
   }
 }
 
-// What ends a launch is what its rows say: the states that an end is judged by are those of the report.
+// The judgment that ends a launch uses the same states as the report.
 TEST_CASE("a launch that ends before its last pass has every row within the precision") {
   const Spec catalog[] = {sendrecv};
   Passes passes = exactly(2000);
@@ -193,7 +193,7 @@ TEST_CASE("a launch that ends before its last pass has every row within the prec
   options.settings.repetitions = 1;
   int early = 0;
   for (unsigned seed = 109; seed <= 112; ++seed) {
-    Chance draw(seed);
+    RandomNumbers draw(seed);
     double slow = 0;
     Model model;
     model.probe = [&](const Rank& rank) {
@@ -211,7 +211,7 @@ TEST_CASE("a launch that ends before its last pass has every row within the prec
   CHECK(early > 1);
 }
 
-TEST_CASE("rows that are done are left out of further passes") {
+TEST_CASE("rows that are done are not measured in further passes") {
   const Spec catalog[] = {sendrecv};
   Model model;
   Passes passes = exactly(40);
@@ -231,7 +231,7 @@ TEST_CASE("rows that are done are left out of further passes") {
   CHECK(rows[2].rows.front().passes->shortfall == SampleStatistics::Shortfall::passes);
 }
 
-TEST_CASE("the budget bounds the launch, and a row without a sample says so") {
+TEST_CASE("the budget limits the launch, and a row without a sample says so") {
   const Spec catalog[] = {sendrecv};
   Passes passes;
   passes.budget = 2.2 * tick;
@@ -333,7 +333,7 @@ TEST_CASE("a table that cannot run fails once, not in every pass") {
   CHECK(outcome.rows("Sendrecv").size() == 3);
 }
 
-TEST_CASE("every sample stands between two probes") {
+TEST_CASE("every sample is between two probes") {
   const Spec catalog[] = {sendrecv};
   Model model;
   model.probe = [](const Rank& rank) { return rank.rank == 0 ? 1e-7 : 2e-7; };
@@ -345,7 +345,7 @@ TEST_CASE("every sample stands between two probes") {
   }
 }
 
-// In the time of the model: of one exchange, and of the launch. Nothing else of this launch is observed.
+// The times of the model: of one exchange, and of the launch.
 TEST_CASE("probes take at most a twentieth of the time, however long an exchange and a sample last") {
   const Spec catalog[] = {sendrecv};
   const double exchange = GENERATE(1e-8, 3e-7, 2e-6, 1e-5, 5e-5);
@@ -365,7 +365,7 @@ TEST_CASE("probes take at most a twentieth of the time, however long an exchange
   CHECK(ending.observing_seconds <= 0.05 * (ending.observing_seconds + ending.measuring_seconds));
 }
 
-TEST_CASE("where exchanges are slow there are no probes, and no states") {
+TEST_CASE("if exchanges are slow, there are no probes and no states") {
   const Spec catalog[] = {sendrecv};
   Model model;
   model.probe = [](const Rank&) { return 0.01; };
@@ -374,7 +374,7 @@ TEST_CASE("where exchanges are slow there are no probes, and no states") {
   CHECK(outcome.rows("Sendrecv")[0].rows.front().passes->states.empty());
 }
 
-TEST_CASE("results are checked in the first pass alone") {
+TEST_CASE("results are checked only in the first pass") {
   const Spec catalog[] = {sendrecv};
   Options options = in_passes(1, exactly(3));
   options.check = true;
@@ -386,7 +386,7 @@ TEST_CASE("results are checked in the first pass alone") {
   CHECK(outcome.ending().defects == 30);
 }
 
-TEST_CASE("groups have samples of their own") {
+TEST_CASE("each group has its own samples") {
   const Spec catalog[] = {sendrecv};
   Options options = in_passes(1, exactly(3));
   options.multi = Multi::each_group;

@@ -1,4 +1,5 @@
-// IMB-FABRIC's sessions: which pairs are measured when, what is reported of them, and ranks that fall silent.
+// Sessions of IMB-FABRIC: when pairs are measured, what is reported about them, and ranks that stop
+// responding.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -44,7 +45,7 @@ Options listed(std::vector<EndpointPairs> rounds, std::vector<int> ranks) {
 
 std::vector<PairSample> pairs_of(const LaunchResult& outcome) {
   std::vector<PairSample> all;
-  for (const Told& one : outcome.told) all.insert(all.end(), one.pairs.begin(), one.pairs.end());
+  for (const ReporterCall& one : outcome.reported) all.insert(all.end(), one.pairs.begin(), one.pairs.end());
   return all;
 }
 
@@ -52,7 +53,7 @@ std::string name_of(const PairPlace& place) {
   return std::to_string(place.pair.a) + "-" + std::to_string(place.pair.b);
 }
 
-// How often each pair was measured, or has failed.
+// Counts how often each pair was measured or failed.
 std::map<std::string, int> measured(const LaunchResult& outcome) {
   std::map<std::string, int> counts;
   for (const PairSample& one : pairs_of(outcome)) ++counts[name_of(one.place)];
@@ -71,7 +72,7 @@ using Counts = std::map<std::string, int>;
 
 }  // namespace
 
-TEST_CASE("a sweep has every pair in each pass, directions in turn, and the tables behind all") {
+TEST_CASE("every pass has every pair, in alternating directions, and the tables come at the end") {
   const Spec catalog[] = {latency, bandwidth};
   Options options = options_of({0, 1, 2, 3}, 2);
   options.lengths = {8, 64};
@@ -85,7 +86,7 @@ TEST_CASE("a sweep has every pair in each pass, directions in turn, and the tabl
   }
   CHECK(outcome.ending().measured == 6 * 2 * 2 * 2);
   CHECK(outcome.ending().failed == 0);
-  const Lines story = outcome.story();
+  const Lines story = outcome.reported_lines();
   CHECK(std::ranges::count(story, "pairs Pair_Latency 4") == 3 * 2 * 2);
   CHECK(Lines(story.end() - 4, story.end()) == Lines{"open Pair_Latency 4", "close Pair_Latency 4",
                                                      "open Pair_Bandwidth 4", "close Pair_Bandwidth 4"});
@@ -105,7 +106,7 @@ TEST_CASE("a round has all benchmarks and lengths before the next one begins") {
   CHECK(std::ranges::is_sorted(pairs, {}, &PairSample::at));
 }
 
-TEST_CASE("the time of a pair is that of its slower side, and each side has its own") {
+TEST_CASE("the time of a pair is the time of its slower side, and each side has its own time") {
   const Spec catalog[] = {latency};
   Model model;
   model.seconds = [](const At& at) { return at.rank == 1 ? 0x1p-8 : at.rank == 3 ? 0x1p-6 : 0x1p-10; };
@@ -121,7 +122,7 @@ TEST_CASE("the time of a pair is that of its slower side, and each side has its 
   }
 }
 
-TEST_CASE("with a hub the time is that of the other side") {
+TEST_CASE("with a hub the time of a pair is the time of the other side") {
   const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2});
   options.fabric->rounds = RoundKind::one_to_all;
@@ -141,7 +142,7 @@ TEST_CASE("serial: one pair after the other") {
   options.fabric->serial = true;
   const LaunchResult outcome = launch(catalog, options, 4, {});
   CHECK(measured(outcome).size() == 6);
-  for (const Told& one : outcome.told) CHECK(one.pairs.size() <= 1);
+  for (const ReporterCall& one : outcome.reported) CHECK(one.pairs.size() <= 1);
 }
 
 TEST_CASE("the budget ends a sweep between two rounds, in order") {
@@ -154,7 +155,7 @@ TEST_CASE("the budget ends a sweep between two rounds, in order") {
   CHECK(outcome.ending().measured == static_cast<int>(pairs_of(outcome).size()));
   CHECK(outcome.ending().measured % 2 == 0);
   CHECK(pairs_of(outcome).back().at < 0.0625 + 0.03125);
-  CHECK(outcome.story().back() == "close Pair_Latency 4");
+  CHECK(outcome.reported_lines().back() == "close Pair_Latency 4");
 }
 
 TEST_CASE("a signal ends a sweep between two rounds") {
@@ -181,7 +182,7 @@ TEST_CASE("wrong bytes are counted in the first pass, by pair") {
   CHECK(outcome.ending().defects == 15);
 }
 
-TEST_CASE("what cannot be measured at all has one row in its table") {
+TEST_CASE("a point that cannot be measured has one failure row in its table") {
   const Spec catalog[] = {latency, bandwidth};
   Options options = options_of({0, 1, 2}, 2);
   options.lengths = {8, 64};
@@ -225,7 +226,7 @@ TEST_CASE("a point that fails in a round is a failure of each of its pairs") {
   CHECK(pairs.size() == 6);
 }
 
-TEST_CASE("pairs of a rank that falls silent fail, the others of the round are measured anew") {
+TEST_CASE("pairs of a rank that stops responding fail, and the other pairs of the round are measured again") {
   const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.passes = Passes{.most = 2, .precision = {}, .budget = {}};
@@ -244,7 +245,7 @@ TEST_CASE("pairs of a rank that falls silent fail, the others of the round are m
   }
 }
 
-TEST_CASE("a rank may fall silent before the first pass, and between two rounds") {
+TEST_CASE("a rank may stop responding before the first pass, and between two rounds") {
   const Spec catalog[] = {latency};
   const Options options = listed({{{0, 1}}, {{1, 2}}}, {0, 1, 2});
   Model model;
@@ -262,7 +263,7 @@ TEST_CASE("a rank may fall silent before the first pass, and between two rounds"
   if (when == 1) CHECK(outcome.failures()[0].detail == "endpoint 2 does not answer, " + since);
 }
 
-TEST_CASE("an idle rank that falls silent costs no pair") {
+TEST_CASE("no pair fails if an idle rank stops responding") {
   const Spec catalog[] = {latency};
   Model model;
   model.lost = [](int agreements) { return agreements == 4 ? std::vector{1} : std::vector<int>{}; };
@@ -282,7 +283,7 @@ TEST_CASE("a sweep ends when fewer than two endpoints answer") {
   CHECK(failed(outcome) == Counts{{"0-1", 1}, {"0-2", 1}, {"1-2", 1}});
 }
 
-TEST_CASE("a silent partner of a hub is left out of its round; a silent hub is the end of it") {
+TEST_CASE("an unresponsive partner of a hub is left out of the round; an unresponsive hub ends the round") {
   const Spec catalog[] = {latency};
   Options options = options_of({0, 1, 2, 3});
   options.fabric->rounds = RoundKind::all_to_one;
@@ -293,7 +294,7 @@ TEST_CASE("a silent partner of a hub is left out of its round; a silent hub is t
   CHECK(failed(outcome) == Counts{{"0-2", 1}, {"1-2", 1}, {"3-2", 1}, {"2-0", 1}, {"2-1", 1}, {"2-3", 1}});
 }
 
-TEST_CASE("seeds have their orders of rounds") {
+TEST_CASE("the seed decides the order of rounds") {
   const Spec catalog[] = {latency};
   const auto rounds = [&](std::uint64_t seed) {
     Options options = options_of({0, 1, 2, 3, 4, 5});
@@ -309,15 +310,15 @@ TEST_CASE("seeds have their orders of rounds") {
 
 namespace {
 
-// A rank whose host has one interface, with a byte more at each reading.
+// Returns the reading of a rank whose host has one interface, with one byte more at each reading.
 Reading one_interface(const Rank& rank) {
   static thread_local double bytes = 0;
   ++bytes;
   return {0, 0, 0, 0, 0, 0, static_cast<double>(rank.rank), bytes, bytes};
 }
 
-// What rank `by` allocates in a round, on average; the first one is not counted.
-double allocated_in_a_round(int ranks, int by) {
+// Returns what rank `by` allocates in a round, on average without the first one.
+double allocated_per_round(int ranks, int by) {
   std::vector<int> every(static_cast<std::size_t>(ranks));
   std::iota(every.begin(), every.end(), 0);
   Model model;
@@ -353,10 +354,10 @@ TEST_CASE("a pair has the counters of its own hosts") {
 }
 
 TEST_CASE("the memory of a round is linear in the endpoints") {
-  // Differences of N = 8, 16, 32: twice as much where it is linear, four times where it is quadratic.
+  // From N = 8 to 16 to 32 the differences double if the memory is linear, and quadruple if it is quadratic.
   const int by = GENERATE(0, 7);
-  const double few = allocated_in_a_round(8, by), more = allocated_in_a_round(16, by),
-               most = allocated_in_a_round(32, by);
+  const double few = allocated_per_round(8, by), more = allocated_per_round(16, by),
+               most = allocated_per_round(32, by);
   INFO(few << " " << more << " " << most);
   CHECK(few > 0);
   CHECK(most - more < 2.8 * (more - few));

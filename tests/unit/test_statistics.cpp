@@ -39,7 +39,7 @@ Row only_row(const Table& table, std::int64_t bytes, const std::vector<double>& 
 
 }  // namespace
 
-TEST_CASE("a row for several groups shows a range where that of one group shows a time") {
+TEST_CASE("a row of several groups shows a range, and a row of one group shows a time") {
   const Grouping groups = make_grouping(4, 2, true, {});
   CHECK(&table_of(pingpong, groups, Multi::off).format() == &tables::time_and_bandwidth);
   CHECK(&table_of(pingpong, groups, Multi::each_group).format() == &tables::time_and_bandwidth);
@@ -89,7 +89,7 @@ TEST_CASE("throughput counts messages in and out and follows from the largest ti
                  {1.0, 2.0})[Figure::bytes_per_second] == 0.0);
 }
 
-TEST_CASE("no throughput for what has none") {
+TEST_CASE("a benchmark without throughput has none in its row") {
   CHECK_FALSE(only_row(table_of(barrier, make_grouping(2, 2, false, {})), 0, {1.0, 2.0})
                   .has(Figure::bytes_per_second));
 }
@@ -123,14 +123,14 @@ TEST_CASE("-multi 1: a row per group") {
   CHECK(rows[1][Figure::bytes_per_second] == 2.0);
 }
 
-TEST_CASE("-multi 1 with one group has its index too") {
+TEST_CASE("-multi 1 with one group also has the group's index") {
   const Table table = table_of(bcast, make_grouping(2, 2, true, {}), Multi::each_group);
   const std::vector<Row> rows = rows_of(table, 8, window, std::vector<double>{1.0, 2.0});
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].group == 0);
 }
 
-TEST_CASE("times are found by world rank where a map orders the groups") {
+TEST_CASE("with a map, times are found by world rank") {
   const Table table =
       table_of(sendrecv, make_grouping(4, 2, true, Map{.rows = 2, .columns = 2}), Multi::each_group);
   REQUIRE(table.grouping.groups == std::vector<std::vector<int>>{{0, 2}, {1, 3}});
@@ -156,7 +156,7 @@ TEST_CASE("an odd last process has no pair") {
   CHECK(row[Figure::bytes_per_second] == 0.0);
 }
 
-TEST_CASE("rates count the processes that took part, not those that were planned") {
+TEST_CASE("rates count the processes that took part, not all processes of the group") {
   const double none = std::nan("");
   const std::vector<double> seconds{1.0, none, 2.0, none, 1.0, none, 2.0, none};
   for (const bool in_flight : {false, true}) {
@@ -169,7 +169,7 @@ TEST_CASE("rates count the processes that took part, not those that were planned
                      .max_pairs = 4};
     const double messages = in_flight ? window : 1;
     const Row all = only_row(table_of(pairs, make_grouping(8, 8, false, {})), 10, seconds);
-    CHECK(all.taking_part == 4);
+    CHECK(all.participants == 4);
     CHECK(all[Figure::messages_per_second] == 0.5 * 4 * messages / 2.0);
     const Table groups = table_of(pairs, make_grouping(8, 4, true, {}), Multi::each_group);
     for (const Row& row : rows_of(groups, 10, window, seconds)) {
@@ -183,12 +183,12 @@ TEST_CASE("rates count the processes that took part, not those that were planned
   CHECK(one_pair[Figure::messages_per_second] == window / 2.0);
 }
 
-TEST_CASE("message rates with groups are those of one group, the slowest") {
+TEST_CASE("with groups the message rate is the rate of the slowest group") {
   const Table table = table_of(uniband, make_grouping(4, 2, true, {}), Multi::summary);
   CHECK(only_row(table, 1, {1.0, 1.0, 1.0, 2.0})[Figure::messages_per_second] == 128.0);
 }
 
-TEST_CASE("quantiles are repetitions that happened, by nearest rank") {
+TEST_CASE("quantiles are measured values, by nearest rank") {
   std::vector<double> samples(1000);
   std::iota(samples.begin(), samples.end(), 1.0);
   std::ranges::reverse(samples);
@@ -216,7 +216,7 @@ TEST_CASE("a multiple transfer counts every target, and only the origin has a ti
   CHECK(row[Figure::bytes_per_second] == 8 * 3 / 2.0);
 }
 
-TEST_CASE("the time while the target computes is a figure of its own") {
+TEST_CASE("the time while the target computes is a separate figure") {
   const double none = std::nan("");
   const Spec spec{.name = "Truly_passive_put",
                   .kind = Kind::single_transfer,
@@ -233,7 +233,7 @@ TEST_CASE("the time while the target computes is a figure of its own") {
   CHECK_FALSE(rows[0].has(Figure::bytes_per_second));
 }
 
-TEST_CASE("overlap: what of the shorter one was hidden") {
+TEST_CASE("overlap is the hidden share of the shorter time") {
   CHECK(overlap_percent(2, 2, 4) == 0);    // one after the other
   CHECK(overlap_percent(2, 2, 2) == 100);  // all at once
   CHECK(overlap_percent(2, 2, 3) == 50);
@@ -246,7 +246,7 @@ TEST_CASE("overlap: what of the shorter one was hidden") {
   CHECK(overlap_percent(std::nan(""), 2, 2) == 0);
 }
 
-TEST_CASE("the figures of overlap are those of the rank with the largest t_ovrl") {
+TEST_CASE("the figures of overlap come from the rank with the largest t_ovrl") {
   const Spec spec{.name = "Ibcast", .table = &tables::overlap, .overlap = Overlap::matched};
   const OverlapTimes computing{.t_ovrl = {5.0, 7.0, 6.0, 1.0}, .t_cpu = {3.0, 4.0, 3.5, 0.5}};
   const std::vector<double> pure{6.0, 5.0, 2.0, 1.0};
@@ -265,7 +265,7 @@ TEST_CASE("the figures of overlap are those of the rank with the largest t_ovrl"
   CHECK(rows[1][Figure::overlap_percent] == 0);
 }
 
-TEST_CASE("the mean of parts leaves out the slowest and the fastest tenth") {
+TEST_CASE("the mean of segments leaves out the slowest and the fastest tenth") {
   CHECK(trimmed_mean({3.0}) == 3.0);
   CHECK(trimmed_mean({1.0, 2.0, 6.0}) == 3.0);
   std::vector<double> parts(20, 2.0);

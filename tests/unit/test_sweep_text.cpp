@@ -1,4 +1,4 @@
-// IMB-FABRIC in text: medians without the memory for all times, the slowest pairs, failed pairs, -matrix.
+// The text of IMB-FABRIC: medians from histograms, the slowest pairs, failed pairs, -matrix.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -52,7 +52,7 @@ std::string add(SweepText& text, const Table& table, const PairSample& sample) {
   return text.pairs(table, std::vector{sample});
 }
 
-Failure silent(EndpointPair pair, int pass) {
+Failure unresponsive(EndpointPair pair, int pass) {
   Failure failure{.cause = Failure::Cause::no_answer, .bytes = 8, .detail = "endpoint 2 does not answer"};
   failure.pair = PairPlace{.pass = pass, .round = 0, .pair = pair};
   return failure;
@@ -62,7 +62,7 @@ bool holds(const std::string& text, const std::string& line) { return text.find(
 
 }  // namespace
 
-TEST_CASE("the median of many times is right to a permille, the extremes are exact") {
+TEST_CASE("the median of many times is right to 0.1 %, and the extremes are exact") {
   std::mt19937 draw(1);
   std::lognormal_distribution<double> times(-12, 1.5);
   PairTimes all;
@@ -78,14 +78,14 @@ TEST_CASE("the median of many times is right to a permille, the extremes are exa
   CHECK(std::abs(all.median() / kept[5000] - 1) < 1e-3);
 }
 
-TEST_CASE("one time is its own median, and no time has one of zero") {
+TEST_CASE("the median of one time is that time, and of no times zero") {
   PairTimes all;
   CHECK(all.median() == 0);
   all.add(3.7e-6);
   CHECK(all.median() == 3.7e-6);
 }
 
-TEST_CASE("times beyond the classes do not leave the extremes") {
+TEST_CASE("times outside the bins stay within the extremes") {
   PairTimes all;
   for (const double seconds : {0.0, 1e-12, 1e9}) all.add(seconds);
   CHECK(all.least() == 0);
@@ -115,7 +115,7 @@ TEST_CASE("a table has a row by length, over all pairs and passes") {
               "      1048576          100        50.00        50.00        50.00     20000.00            1"));
 }
 
-TEST_CASE("messages in flight stand in the head, wrong bytes behind the row") {
+TEST_CASE("the head has the messages in flight, and the row ends with the wrong bytes") {
   SweepText text = text_of();
   const Table table = table_of(bandwidth, true);
   PairSample wrong = sample_of({0, 1}, 2);
@@ -128,7 +128,7 @@ TEST_CASE("messages in flight stand in the head, wrong bytes behind the row") {
   CHECK(holds(shown, "            2            0         3.00\n"));
 }
 
-TEST_CASE("the slowest pairs stand behind the table, each once and with its slowest pass") {
+TEST_CASE("the slowest pairs come after the table, each once and with its slowest pass") {
   SweepText text = text_of();
   const Table table = table_of(latency);
   add(text, table, sample_of({0, 1}, 2));
@@ -150,7 +150,7 @@ TEST_CASE("a pair that is not slower than the median is not called slow") {
   CHECK(text.slowest(table).empty());
 }
 
-TEST_CASE("of many pairs five are shown") {
+TEST_CASE("only five of many pairs are shown") {
   SweepText text = text_of();
   const Table table = table_of(latency);
   for (int b = 1; b <= 20; ++b) add(text, table, sample_of({0, b}, b));
@@ -165,17 +165,17 @@ TEST_CASE("failed pairs are counted, and the first ones shown with the reason") 
   SweepText text = text_of();
   const Table table = table_of(latency);
   add(text, table, sample_of({0, 1}, 2));
-  for (int pass = 1; pass <= 7; ++pass) text.failure(table, silent({0, 2}, pass));
+  for (int pass = 1; pass <= 7; ++pass) text.failure(table, unresponsive({0, 2}, pass));
   CHECK(holds(text.table(table), "            1            7\n"));
   const std::string shown = text.slowest(table);
   CHECK(holds(shown, "# failed: 8 B: pair 0-2 (n1, n3), pass 1, round 0: endpoint 2 does not answer\n"));
   CHECK(holds(shown, "# failed: 8 B: and 2 further pairs\n"));
 }
 
-TEST_CASE("a length of which all pairs failed has a row") {
+TEST_CASE("a length at which all pairs failed has a row") {
   SweepText text = text_of();
   const Table table = table_of(latency);
-  text.failure(table, silent({0, 1}, 1));
+  text.failure(table, unresponsive({0, 1}, 1));
   CHECK(holds(text.table(table), "            8            0         0.00         0.00         0.00"));
 }
 

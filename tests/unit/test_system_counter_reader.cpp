@@ -1,5 +1,5 @@
-// Counters of this thread and host: on made-up /proc and /sys, and on the real ones while something happens
-// that must be counted.
+// Counters of this thread and host, with a simulated /proc and /sys, and with the real ones while countable
+// events happen.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -30,7 +30,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-/// Made-up /proc and /sys.
+/// A simulated /proc and /sys.
 class Tree {
  public:
   void write(const std::string& name, const std::string& text) const {
@@ -70,8 +70,8 @@ std::vector<double> traffic_of(CounterReader& evidence) {
   return bytes;
 }
 
-/// A switch from this thread to another one: run delay is read anew only after one. A short sleep may be over
-/// before it has begun. False where the kernel counts no switches.
+/// Makes the scheduler switch to another thread, after which run delay is read again. A short sleep may end
+/// before it has begun. Returns false if the kernel counts no switches.
 bool let_others_run() {
   const auto switches = [] {
     rusage used{};
@@ -86,7 +86,7 @@ bool let_others_run() {
   return false;
 }
 
-/// Longer than steal time is kept for.
+/// Longer than a reading of steal time is kept.
 void let_steal_expire() { pause_for(0.025); }
 
 }  // namespace
@@ -101,7 +101,7 @@ TEST_CASE("network interfaces with bytes sent and received") {
   CHECK(traffic_of(evidence) == std::vector<double>{600, 700, 12345678901235.0, 18});
 }
 
-TEST_CASE("a name may stand directly before its number") {
+TEST_CASE("a number may follow its name without a blank") {
   Tree tree;
   tree.write("proc/net/dev", "eth0:11 2 3 4 5 6 7 8 99 10 11 12 13 14 15 16\n");
   CounterReader evidence(true, tree.sources());
@@ -139,7 +139,7 @@ TEST_CASE("interfaces that come, go or change places between readings") {
   CHECK(traffic_of(evidence) == std::vector<double>{1, 2, 3, 4, 50, 60, 40, 80});
 }
 
-TEST_CASE("what is no counter leaves the last value, or none") {
+TEST_CASE("if a counter cannot be read, its last value stays") {
   Tree tree;
   tree.write("proc/net/dev", net_heading + net_line("lo", 1, 2) + "  bad: x y z\n  short: 5 6\n: 1 2 3\n");
   tree.write_port("mlx5_0", "1", "10\n", "N/A (no PMA)\n");
@@ -182,7 +182,7 @@ TEST_CASE("a list of interfaces that needs several reads") {
   CHECK(traffic_of(evidence) == expected);
 }
 
-TEST_CASE("of too many interfaces the physical ones and those with traffic are read") {
+TEST_CASE("of too many interfaces only the physical ones and the ones with traffic are read") {
   Tree tree;
   std::string lines = net_heading;
   for (int i = 0; i < 40; ++i) lines += net_line("veth" + std::to_string(i), i, i);
@@ -204,7 +204,7 @@ TEST_CASE("of too many interfaces the physical ones and those with traffic are r
   CHECK(bytes.back() == 12);
 }
 
-TEST_CASE("a shorter span gets the first counters, a longer one keeps its rest") {
+TEST_CASE("a shorter span gets the first counters, and the rest of a longer one does not change") {
   Tree tree;
   tree.write("proc/net/dev", net_line("lo", 1, 2) + net_line("eth0", 3, 4));
   CounterReader evidence(true, tree.sources());
@@ -216,7 +216,7 @@ TEST_CASE("a shorter span gets the first counters, a longer one keeps its rest")
   evidence.traffic({});
 }
 
-TEST_CASE("steal time of the CPUs asked for") {
+TEST_CASE("steal time of the requested CPUs") {
   const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
   Tree tree;
   const std::string all = "cpu  9 9 9 9 9 9 9 999999 0 0\n";
@@ -321,7 +321,7 @@ TEST_CASE("the file of run delay is read again only after a switch") {
   CHECK(without_switch == 3);
 }
 
-TEST_CASE("no run delay of another thread") {
+TEST_CASE("another thread gets no run delay") {
   Tree tree;
   tree.write("proc/thread-self/schedstat", "123 1500000000 7\n");
   const CounterReader evidence(false, tree.sources());
@@ -360,7 +360,7 @@ TEST_CASE("without free file descriptors, counters are unknown") {
   tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 100\n");
   tree.write_port("mlx5_0", "1", "10\n", "20\n");
   const CounterSources sources = tree.sources({0});
-  const pid_t child = openimb::testing::forked([&] {
+  const pid_t child = openimb::testing::start_child([&] {
     const rlimit none{0, 0};
     if (setrlimit(RLIMIT_NOFILE, &none) != 0) return 1;
     CounterReader evidence(true, sources);
@@ -368,7 +368,7 @@ TEST_CASE("without free file descriptors, counters are unknown") {
     if (!evidence.interfaces().empty()) return 3;
     return std::isnan(evidence.steal_seconds()) ? 0 : 4;
   });
-  CHECK(openimb::testing::status_of(child) == 0);
+  CHECK(openimb::testing::wait_for_child(child) == 0);
 }
 
 TEST_CASE("files are closed in the end, and are not inherited") {
@@ -423,7 +423,7 @@ TEST_CASE("a thread that sleeps switches voluntarily") {
   CHECK(evidence.thread().voluntary_switches - before >= 10);
 }
 
-TEST_CASE("the CPU is one of those allowed") {
+TEST_CASE("the CPU is one of the allowed ones") {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
@@ -472,7 +472,7 @@ TEST_CASE("two busy threads on one CPU wait for each other, involuntarily") {
   if (is_known) CHECK(waited);
 }
 
-TEST_CASE("what is sent to this host counts as traffic of the loopback interface") {
+TEST_CASE("bytes sent to this host count as traffic of the loopback interface") {
   CounterReader evidence(true);
   const auto lo = std::ranges::find(evidence.interfaces(), "lo");
   if (lo == evidence.interfaces().end()) {

@@ -1,4 +1,4 @@
-// The connection to an interleaving server, with a server of the test's own.
+// The connection to an interleaving server, which the test simulates.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -56,7 +56,7 @@ class Server {
 
 }  // namespace
 
-TEST_CASE("a launch gives its token and waits for its turn") {
+TEST_CASE("a launch sends its token and waits for its turn") {
   Server server;
   Interleave connection("127.0.0.1", server.port(), "token-1");
   server.accept_one();
@@ -77,7 +77,7 @@ TEST_CASE("a launch gives its token and waits for its turn") {
   CHECK_FALSE(connection.lost());
 }
 
-TEST_CASE("a server that has ended is noticed and not waited for") {
+TEST_CASE("a launch does not wait for a server that has ended") {
   Server server;
   Interleave connection("127.0.0.1", server.port(), "t");
   server.accept_one();
@@ -99,7 +99,7 @@ TEST_CASE("the end of a launch reaches the server") {
   CHECK(server.receive(1).empty());
 }
 
-TEST_CASE("without a server there is an error that names the place") {
+TEST_CASE("without a server there is an error with host and port") {
   std::string port;
   {
     const Server server;

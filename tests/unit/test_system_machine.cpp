@@ -1,4 +1,4 @@
-// Facts about this machine and its environment; they differ by host, so the tests hold them to what is always
+// Facts about this machine and its environment. They differ between hosts, so the tests check what is always
 // true.
 #include <sched.h>
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@ using namespace openimb::system;
 
 namespace {
 
-/// Instead of this machine one of 2,048 CPUs, of which 1 and 1500 are this process's.
+/// Simulates a machine of 2,048 CPUs on which this process may use CPUs 1 and 1500.
 bool many_cpus = false;
 
 }  // namespace
@@ -51,7 +51,7 @@ extern "C" int sched_setaffinity(pid_t process, std::size_t bytes, const cpu_set
 
 namespace {
 
-/// An environment variable for the time of a test.
+/// Sets an environment variable during a test.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -80,7 +80,7 @@ TEST_CASE("the machine has a name and a system") {
   CHECK(host_name().find('\n') == std::string::npos);
 }
 
-TEST_CASE("CPUs beyond the 1,024 of a cpu_set_t are used, too") {
+TEST_CASE("CPUs beyond the 1,024 of a cpu_set_t are found") {
   many_cpus = true;
   CHECK(usable_cpus() == std::vector{1, 1500});
   CHECK(pin_this_thread(1500));
@@ -89,16 +89,16 @@ TEST_CASE("CPUs beyond the 1,024 of a cpu_set_t are used, too") {
   CHECK_FALSE(usable_cpus().empty());
 }
 
-TEST_CASE("a list of CPUs is written and read as Linux writes it") {
+TEST_CASE("lists of CPUs are written and read in the syntax of Linux") {
   const std::vector<int> cpus{0, 1, 2, 3, 8, 10, 11};
-  CHECK(cpu_list(cpus) == "0-3,8,10-11");
-  CHECK(cpus_in("0-3,8,10-11") == cpus);
-  CHECK(cpu_list({}).empty());
-  CHECK(cpus_in("").empty());
-  CHECK(cpus_in(cpu_list(usable_cpus())) == usable_cpus());
+  CHECK(format_cpu_list(cpus) == "0-3,8,10-11");
+  CHECK(parse_cpu_list("0-3,8,10-11") == cpus);
+  CHECK(format_cpu_list({}).empty());
+  CHECK(parse_cpu_list("").empty());
+  CHECK(parse_cpu_list(format_cpu_list(usable_cpus())) == usable_cpus());
 }
 
-TEST_CASE("cache figures are plausible where they are known") {
+TEST_CASE("sizes of caches are plausible if they are known") {
   const Cache cache = last_level_cache();
   CHECK(cache.size >= 0);
   CHECK(cache.line >= 0);
@@ -134,7 +134,7 @@ TEST_CASE("every prefix of MPI libraries and transports is recorded") {
   }
 }
 
-TEST_CASE("of a variable that may hold a secret the name is recorded, not the value") {
+TEST_CASE("only the name of a variable that may hold a secret is recorded") {
   const Variable key("UCX_OPENIMB_KEY", "one"), token("FI_openimb_token", "two"),
       password("I_MPI_MYPASSWORD", "three"), pass("OMPI_MCA_pass_x", "four");
   const auto found = mpi_environment();
@@ -145,7 +145,7 @@ TEST_CASE("of a variable that may hold a secret the name is recorded, not the va
   }
 }
 
-TEST_CASE("settings whose names look like those of secrets are recorded") {
+TEST_CASE("settings whose names look like secrets are recorded") {
   for (const char* name :
        {"UCX_IB_PKEY", "MPICH_RMA_PASSIVE", "FI_OFI_RXM_PASSTHRU", "FI_CXI_PROV_KEY_CACHE",
         "MPIR_CVAR_CH4_OFI_ENABLE_MR_PROV_KEY", "OMPI_MCA_btl_openib_pkey", "OMPI_MCA_plm_rsh_pass_libpath",

@@ -1,5 +1,4 @@
-// Output files: contents that stay until all files are open, lines that are never torn, closed standard
-// streams.
+// Output files: contents that stay until all files are open, complete lines, closed standard streams.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -22,12 +21,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Close {
+struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
-using File = std::unique_ptr<std::FILE, Close>;
+using File = std::unique_ptr<std::FILE, FileCloser>;
 
-/// Files of this process may not grow beyond that. For children.
+/// Limits the size of this process's files. Only for child processes.
 void limit_files(rlim_t bytes) {
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{bytes, bytes};
@@ -66,7 +65,7 @@ TEST_CASE("an output file that cannot be opened says why") {
   CHECK(errno == EISDIR);
 }
 
-TEST_CASE("two that are open on one file") {
+TEST_CASE("two streams may be open on one file") {
   const Folder folder;
   const File first(open_output(folder / "x")), other(open_output(folder / "y"));
   fs::create_hard_link(folder / "x", folder.path() / "hard");
@@ -81,61 +80,61 @@ TEST_CASE("a device can be written to and is not emptied") {
   const File null(open_output("/dev/null"));
   REQUIRE(null);
   CHECK(empty_file(null.get()));
-  CHECK_FALSE(cut_file(null.get(), 0));
+  CHECK_FALSE(truncate_file(null.get(), 0));
 }
 
-TEST_CASE("a pipe has no position and cannot be cut") {
+TEST_CASE("a pipe has no position and cannot be truncated") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   const File out(fdopen(ends[1], "w"));
-  CHECK(position_of(out.get()) < 0);
-  CHECK_FALSE(cut_file(out.get(), 0));
-  CHECK(write_whole(ends[1], "abc", 3));
+  CHECK(file_position(out.get()) < 0);
+  CHECK_FALSE(truncate_file(out.get(), 0));
+  CHECK(write_all(ends[1], "abc", 3));
   char text[4] = "";
   CHECK(read(ends[0], text, 3) == 3);
   CHECK(std::string(text) == "abc");
   close(ends[0]);
 }
 
-TEST_CASE("a file is cut and continued") {
+TEST_CASE("a file is truncated and continued") {
   const Folder folder;
   const File file(open_output(folder / "out"));
   REQUIRE(file);
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
   std::fputs("line 1\n", file.get());
-  const long long whole = position_of(file.get());
+  const long long whole = file_position(file.get());
   CHECK(whole == 7);
   std::fputs("line 2, to", file.get());
-  CHECK(cut_file(file.get(), whole));
+  CHECK(truncate_file(file.get(), whole));
   CHECK(text_in(folder / "out") == "line 1\n");
   std::fputs("line 3\n", file.get());
   CHECK(text_in(folder / "out") == "line 1\nline 3\n");
-  CHECK_FALSE(cut_file(file.get(), -1));
+  CHECK_FALSE(truncate_file(file.get(), -1));
 }
 
-TEST_CASE("of a text that does not fit nothing is written") {
+TEST_CASE("a text that does not fit is not written at all") {
   const Folder folder;
   const std::string path = folder.file("out");
-  const pid_t child = forked([&] {
+  const pid_t child = start_child([&] {
     limit_files(10);
     const int out = open(path.c_str(), O_WRONLY);
-    if (!write_whole(out, "12345\n", 6)) return 1;
-    if (write_whole(out, "6789012\n", 8)) return 2;
-    if (!write_whole(out, "678\n", 4)) return 3;
-    return write_whole(out, "x", 1) ? 4 : 0;
+    if (!write_all(out, "12345\n", 6)) return 1;
+    if (write_all(out, "6789012\n", 8)) return 2;
+    if (!write_all(out, "678\n", 4)) return 3;
+    return write_all(out, "x", 1) ? 4 : 0;
   });
-  CHECK(status_of(child) == 0);
+  CHECK(wait_for_child(child) == 0);
   CHECK(text_in(path) == "12345\n678\n");
 }
 
-TEST_CASE("a descriptor that is closed cannot be written to") { CHECK_FALSE(write_whole(-1, "x", 1)); }
+TEST_CASE("a descriptor that is closed cannot be written to") { CHECK_FALSE(write_all(-1, "x", 1)); }
 
-TEST_CASE("closed standard streams are taken, so that no other file gets their numbers") {
+TEST_CASE("closed standard streams are opened, so that no other file gets their numbers") {
   const Folder folder;
   const std::string path = folder.file("next");
   for (const int closed : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     INFO(closed);
-    const pid_t child = forked([&] {
+    const pid_t child = start_child([&] {
       close(closed);
       occupy_standard_streams();
       const int next = open(path.c_str(), O_RDWR);
@@ -146,14 +145,14 @@ TEST_CASE("closed standard streams are taken, so that no other file gets their n
       if (closed == STDIN_FILENO && (read(closed, &byte, 1) >= 0 || errno != EBADF)) return 3;
       return closed == STDERR_FILENO && write(closed, "x", 1) != 1 ? 4 : 0;
     });
-    CHECK(status_of(child) == 0);
+    CHECK(wait_for_child(child) == 0);
   }
 }
 
-TEST_CASE("all three may be closed, and open ones are left alone") {
+TEST_CASE("all three streams may be closed, and open ones do not change") {
   const Folder folder;
   const std::string path = folder.file("out");
-  const pid_t child = forked([&] {
+  const pid_t child = start_child([&] {
     for (const int stream : {0, 1, 2}) close(stream);
     occupy_standard_streams();
     for (const int stream : {0, 1, 2}) {
@@ -164,6 +163,6 @@ TEST_CASE("all three may be closed, and open ones are left alone") {
     occupy_standard_streams();
     return write(STDOUT_FILENO, "kept", 4) == 4 ? 0 : 2;
   });
-  CHECK(status_of(child) == 0);
+  CHECK(wait_for_child(child) == 0);
   CHECK(text_in(path) == "kept");
 }

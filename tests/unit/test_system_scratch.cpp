@@ -1,5 +1,4 @@
-// Temporary files: what is deleted with a launch, and the guardian that deletes it when the launch was
-// killed.
+// Temporary files: a launch deletes its own, and the guardian deletes them if the launch was killed.
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <filesystem>
@@ -14,7 +13,7 @@ using namespace openimb::system;
 using namespace openimb::testing;
 namespace fs = std::filesystem;
 
-TEST_CASE("the files of a launch are those whose names begin with its own") {
+TEST_CASE("a launch deletes the files whose names begin with its own name") {
   const Folder folder;
   const std::string base = folder / "IMB_out.node1-17-1234";
   const char* const own[] = {"IMB_out.node1-17-1234",          "IMB_out.node1-17-1234_0",
@@ -31,7 +30,7 @@ TEST_CASE("the files of a launch are those whose names begin with its own") {
   for (const char* name : foreign) CHECK(text_in(folder / name) == "a thesis");
 }
 
-TEST_CASE("characters of a pattern in a name stand for themselves") {
+TEST_CASE("characters of patterns in a name have no special meaning") {
   const Folder folder;
   folder.file("a+b(1).*_0");
   folder.file("aab1xx_0");
@@ -48,7 +47,7 @@ TEST_CASE("a folder that does not exist has no files") {
 TEST_CASE("names of launches differ") {
   const std::string first = unique_name();
   CHECK(first.find_first_of("/ \n") == std::string::npos);
-  CHECK(soon([&] { return unique_name() != first; }));
+  CHECK(becomes_true([&] { return unique_name() != first; }));
 }
 
 TEST_CASE("a guardian that is dismissed deletes no files") {
@@ -71,7 +70,7 @@ TEST_CASE("a guardian without anything to watch ends at once") {
 TEST_CASE("the files of a killed launch are deleted") {
   const Folder folder;
   folder.file("IMB_out", "a thesis");
-  const pid_t launch = forked([&] {
+  const pid_t launch = start_child([&] {
     const Guardian guardian;
     guardian.watch(folder / "IMB_out.mine");
     folder.file("IMB_out.mine_0");
@@ -80,12 +79,12 @@ TEST_CASE("the files of a killed launch are deleted") {
     pause_for(60);
     return 2;
   });
-  REQUIRE(soon([&] { return folder.has("ready"); }));
+  REQUIRE(becomes_true([&] { return folder.has("ready"); }));
   kill(launch, SIGKILL);
-  CHECK(status_of(launch) == 1000 + SIGKILL);
-  CHECK(soon([&] { return !folder.has("IMB_out.mine_0") && !folder.has(".IMB_out.mine.shfp.1"); }));
-  // So are files that another rank creates a little later.
+  CHECK(wait_for_child(launch) == 1000 + SIGKILL);
+  CHECK(becomes_true([&] { return !folder.has("IMB_out.mine_0") && !folder.has(".IMB_out.mine.shfp.1"); }));
+  // Files that another rank creates a little later are also deleted.
   folder.file("IMB_out.mine_1");
-  CHECK(soon([&] { return !folder.has("IMB_out.mine_1"); }));
+  CHECK(becomes_true([&] { return !folder.has("IMB_out.mine_1"); }));
   CHECK(text_in(folder / "IMB_out") == "a thesis");
 }

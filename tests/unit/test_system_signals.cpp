@@ -1,5 +1,5 @@
-// Stop signals, the record that is written when a run cannot end in order, and the exit timer. Each case runs
-// in a child, as it ends the process.
+// Stop signals, the record that is written when a run cannot end normally, and the exit timer. Each case runs
+// in a child process, because it ends the process.
 #include <unistd.h>
 
 #include <atomic>
@@ -37,15 +37,16 @@ struct Outcome {
   std::string text;
 };
 
-/// Runs `body` in a child with a record file, and returns how it ended and what the file holds.
+/// Runs `body` in a child process with a record file, and returns its exit status and the contents of the
+/// file.
 Outcome outcome_of(const std::function<int(std::FILE*)>& body) {
   const Folder folder;
   const std::string path = folder.file("records", "run\n");
-  const pid_t child = forked([&] {
+  const pid_t child = start_child([&] {
     std::FILE* const file = std::fopen(path.c_str(), "a");
     return file == nullptr ? 99 : body(file);
   });
-  return {status_of(child), text_in(path)};
+  return {wait_for_child(child), text_in(path)};
 }
 
 /// Whether this program was started with SIGHUP ignored, as under nohup: then its parent ignores it too.
@@ -91,7 +92,7 @@ TEST_CASE("a SIGHUP that was ignored before, as under nohup, stays ignored") {
   CHECK(outcome.text == "run\n");
 }
 
-TEST_CASE("a stop that does not come about in time writes the prepared record and exits with 128 + signal") {
+TEST_CASE("if a stop takes too long, the process writes the prepared record and exits with 128 + signal") {
   const Outcome outcome = outcome_of([](std::FILE* file) {
     catch_stop_signals(0.05);
     prepare_end_record(file, numbered(1));
@@ -164,7 +165,7 @@ TEST_CASE("a signal that arrives after an orderly end starts no timer; a second 
   CHECK(second.text == "run\n");
 }
 
-TEST_CASE("a process without a record file ends all the same") {
+TEST_CASE("a process without a record file also ends") {
   const Outcome outcome = outcome_of([](std::FILE*) {
     catch_stop_signals(0.05);
     prepare_end_record(nullptr, numbered(1));
@@ -176,7 +177,7 @@ TEST_CASE("a process without a record file ends all the same") {
   CHECK(outcome.text == "run\n");
 }
 
-TEST_CASE("the record is whole while it is being replaced") {
+TEST_CASE("the record is complete while it is being replaced") {
   for (int repetition = 0; repetition < 5; ++repetition) {
     const Outcome outcome = outcome_of([](std::FILE* file) {
       catch_stop_signals(0.02);
@@ -281,15 +282,15 @@ TEST_CASE("a closed pipe fails the write instead of ending the process") {
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("text for standard error is written whole") {
+TEST_CASE("text for standard error is written completely") {
   const Folder folder;
   const std::string path = folder.file("errors");
   const std::string text(100000, 'e');
-  const pid_t child = forked([&] {
+  const pid_t child = start_child([&] {
     if (std::freopen(path.c_str(), "w", stderr) == nullptr) return 1;
     write_to_stderr(text.data(), text.size());
     return 0;
   });
-  CHECK(status_of(child) == 0);
+  CHECK(wait_for_child(child) == 0);
   CHECK(text_in(path) == text);
 }

@@ -17,12 +17,12 @@ TEST_CASE("free space of a folder") {
   const Folder folder;
   CHECK(free_bytes(folder.path().string()) > 0);
   CHECK(free_bytes(folder.path().string()) < std::numeric_limits<std::int64_t>::max());
-  // What is unknown must not keep a point from running.
+  // If the free space is unknown, points must run.
   CHECK(free_bytes(folder / "missing") == std::numeric_limits<std::int64_t>::max());
 }
 
 #ifdef __linux__
-TEST_CASE("the type of a file system is that of the innermost mount point") {
+TEST_CASE("the type of a file system comes from the innermost mount point") {
   const Folder folder;
   CHECK(file_system_type("/proc") == "proc");
   CHECK(file_system_type("/proc/self") == "proc");
@@ -33,7 +33,7 @@ TEST_CASE("the type of a file system is that of the innermost mount point") {
 }
 #endif
 
-TEST_CASE("why a folder cannot take files") {
+TEST_CASE("the reason why files cannot be created in a folder") {
   const Folder folder;
   CHECK(write_error(folder.path().string()).empty());
   CHECK(write_error(folder / "missing") == "no such folder");
@@ -104,7 +104,7 @@ TEST_CASE("one file that does not exist yet") {
   CHECK_FALSE(same_file(folder / "none/new", folder / "never/new"));
 }
 
-TEST_CASE("links that lead in a circle end") {
+TEST_CASE("links in a circle do not hang") {
   const Folder folder;
   fs::create_symlink("b", folder.path() / "a");
   fs::create_symlink("a", folder.path() / "b");

@@ -1,4 +1,4 @@
-// The thread that notices when the main thread does not come back.
+// The thread that notices if a call of the main thread does not return.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -13,27 +13,27 @@ namespace {
 
 constexpr double seconds = 0.1;
 
-// Waits for it as long as a crowded machine may take.
-bool comes_to(const std::atomic<int>& alarms, int wanted) {
+// Waits as long as a busy machine may need.
+bool reaches(const std::atomic<int>& alarms, int wanted) {
   for (int i = 0; i < 1000 && alarms < wanted; ++i) std::this_thread::sleep_for(10ms);
   return alarms == wanted;
 }
 
 }  // namespace
 
-TEST_CASE("a watchdog alarms once for each time that is too long") {
+TEST_CASE("a watchdog raises one alarm for each period that is too long") {
   std::atomic<int> alarms = 0;
   Watchdog watchdog(seconds, [&] { ++alarms; });
   watchdog.set(true);
-  CHECK(comes_to(alarms, 1));
+  CHECK(reaches(alarms, 1));
   std::this_thread::sleep_for(300ms);
   CHECK(alarms == 1);
   watchdog.set(false);
   watchdog.set(true);
-  CHECK(comes_to(alarms, 2));
+  CHECK(reaches(alarms, 2));
 }
 
-TEST_CASE("a watchdog is quiet while it is not set, and ends at once") {
+TEST_CASE("a watchdog raises no alarm while it is not set, and ends at once") {
   std::atomic<int> alarms = 0;
   {
     Watchdog watchdog(seconds, [&] { ++alarms; });
@@ -72,7 +72,7 @@ TEST_CASE("an alarm and what the main thread changes exclude each other") {
   }
 }
 
-TEST_CASE("many short times are not a long one") {
+TEST_CASE("many short periods do not raise an alarm") {
   std::atomic<int> alarms = 0;
   Watchdog watchdog(20, [&] { ++alarms; });
   for (int i = 0; i < 1000; ++i) {

@@ -1,5 +1,5 @@
-// IMB-MT without MPI: the team of threads, its batch, turns; the plan and the figures of benchmarks of
-// threads.
+// IMB-MT without MPI: the team of threads, its batch and its turns, and the plan and the figures of its
+// benchmarks.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -34,7 +34,7 @@ constexpr Spec barrier{.name = "BarrierMT",
                        .receive = Messages::none,
                        .threaded = true};
 
-// A thread's batch: takes `seconds`, and writes down that it ran.
+// The batch of one thread, which takes `seconds` and records its calls.
 class Member final : public Batch {
  public:
   Member(double seconds, std::function<void()> work = {}) : seconds_(seconds), work_(std::move(work)) {}
@@ -105,13 +105,13 @@ TEST_CASE("a team runs work on every thread, the main thread included") {
   }
 }
 
-TEST_CASE("threads begin with what they are given") {
+TEST_CASE("each thread first calls the function that the team gets") {
   std::atomic<int> begun{0};
   const ThreadTeam team(4, [&](int thread) { begun += 1 << thread; });
   CHECK(begun == 15);
 }
 
-TEST_CASE("a team meets as often as it likes, and none is ahead") {
+TEST_CASE("a team can meet repeatedly, and no thread runs ahead") {
   constexpr int threads = 4, meetings = 200;
   ThreadTeam team(threads);
   std::atomic<int> before{0};
@@ -128,7 +128,7 @@ TEST_CASE("a team meets as often as it likes, and none is ahead") {
   CHECK(before == threads * meetings);
 }
 
-TEST_CASE("in a round every thread has its share once, before thread 0 goes on") {
+TEST_CASE("in a round every thread runs once before thread 0 continues") {
   for (const int threads : {1, 2, 5}) {
     constexpr int rounds_each = 40, batches = 3;
     ThreadTeam team(threads);
@@ -157,7 +157,7 @@ TEST_CASE("turns go round in the order of threads") {
   constexpr int threads = 3, rounds = 50;
   ThreadTeam team(threads);
   Turn turn(threads);
-  std::vector<int> order;  // by the turn alone
+  std::vector<int> order;  // protected only by the turn
   for (int batch = 0; batch < 2; ++batch) {
     team.run([&](int thread) {
       for (int i = 0; i < rounds; ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("turns go round in the order of threads") {
   for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == static_cast<int>(i % threads));
 }
 
-TEST_CASE("a batch of threads takes as long as the slowest, and has the time of each") {
+TEST_CASE("a batch of threads takes as long as the slowest thread, and has the time of each") {
   ThreadTeam team(3);
   int met = 0;
   TeamBatch batch(team, members({2, 5, 3}), nullptr, [&] { ++met; });
@@ -199,7 +199,7 @@ TEST_CASE("threads start when the ranks have met") {
   CHECK(early == 0);
 }
 
-TEST_CASE("lengths of threads are those of all together") {
+TEST_CASE("a length counts the messages of all threads together") {
   Options options = parsed({"-count", "1,64"});
   options.threads.count = 4;
   const TablePlan plan = planned(pingpong, options);
@@ -229,7 +229,7 @@ TEST_CASE("threads that mark partitions share a message and have one time") {
   CHECK(plan.points[0].needed_bytes == plan.points[0].geometry.total());
 }
 
-TEST_CASE("IMB-MT has lengths, types and processes of its own") {
+TEST_CASE("IMB-MT has its own lengths, data types and process counts") {
   const Options options = parsed({});
   CHECK(options.counts == std::vector<std::int64_t>{1, 2, 4, 8});
   CHECK((options.data.type == DataType::integer && options.reduction.type == DataType::integer));
@@ -244,7 +244,7 @@ TEST_CASE("IMB-MT has lengths, types and processes of its own") {
   CHECK((parsed({"-check"}).check && !parsed({"-check", "off"}).check));
 }
 
-TEST_CASE("a rate is of messages by the mean, a throughput by the slowest") {
+TEST_CASE("the message rate uses the mean time, and the throughput the slowest time") {
   const Table table = table_of(uniband, 2, 2);
   CHECK(&table.format() == &tables::message);
   const Measurement found = measurement_of(table, 64, 10, 4, {.seconds = {8, 16, 24, 32}});
@@ -255,19 +255,19 @@ TEST_CASE("a rate is of messages by the mean, a throughput by the slowest") {
   CHECK(row[Figure::bytes_per_second] == 16);
 }
 
-TEST_CASE("rates are those of the pairs that took part, with a stride, too") {
+TEST_CASE("rates count the pairs that took part, also with -stride") {
   const double none = std::nan("");
   // -stride 3 on 8 processes: 0 and 3, 1 and 4, 2 and 5; 6 and 7 have no partner.
   const Table table = table_of(uniband, 8, 1);
   const std::vector<double> seconds{16, 16, 16, 16, 16, 16, none, none};
   const Row row = measurement_of(table, 64, 10, 4, {.seconds = seconds}).rows.at(0);
   CHECK(row[Figure::time_avg] == 2);
-  CHECK(row.taking_part == 6);
+  CHECK(row.participants == 6);
   CHECK(row[Figure::messages_per_second] == Approx(3 / 2.0));
   CHECK(row[Figure::bytes_per_second] == Approx(3 * 64 / 2.0));
 }
 
-TEST_CASE("a length whose threads need more than every number is out of memory") {
+TEST_CASE("a length whose threads need more memory than a number can hold is out of memory") {
   const auto point_of = [](const Spec& spec, const std::vector<std::string>& words) {
     Options options = parsed(words);
     options.threads.count = *options.threads.asked;
@@ -285,7 +285,7 @@ TEST_CASE("a length whose threads need more than every number is out of memory")
   }
 }
 
-TEST_CASE("of one thread there are no times of threads") {
+TEST_CASE("with one thread there are no times of threads") {
   const Row row = measurement_of(table_of(pingpong, 2, 1), 8, 10, 4, {.seconds = {2, 4}}).rows.at(0);
   CHECK((row[Figure::time_max] == 2 && row.thread_seconds.empty()));
   CHECK(row[Figure::bytes_per_second] == 4);

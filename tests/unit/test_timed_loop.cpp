@@ -28,7 +28,7 @@ struct Pattern : LoopBase {
 
 }  // namespace
 
-TEST_CASE("the average mode reports what the repetitions took together") {
+TEST_CASE("the average mode reports the total time of the repetitions") {
   clock_now = 100;
   Seen seen{{}, {1.0, 3.0}};
   const double total = drive<Pattern, FakeClock>(&seen, Iterations<false, false>({}), 4, TotalTimer{});
@@ -64,7 +64,7 @@ TEST_CASE("a synchronized batch leaves the barrier out of the time") {
   CHECK(total == 3.0);
 }
 
-TEST_CASE("buffers step through their slots and wrap, the root goes round") {
+TEST_CASE("repetitions go through the slots of the buffers and the roots in cycles") {
   char send[64], receive[64];
   Seen seen{{}, {0.0}};
   const IterationPlan plan{.first = {send, receive, 0},
@@ -112,7 +112,7 @@ TEST_CASE("each repetition is completed, or in aggregate mode all of them at the
   CHECK(all.iterations[3].root == -1);
 }
 
-TEST_CASE("of aggregate repetitions timed one by one the last has the completion") {
+TEST_CASE("if aggregate repetitions are timed one by one, the last one includes the completion") {
   clock_now = 0;
   Seen seen{{}, {1.0, 2.0}};
   std::vector<double> samples(2);
@@ -136,7 +136,7 @@ TEST_CASE("the target's side steps through its window in step") {
   CHECK(seen.iterations[2].remote == 100);
 }
 
-TEST_CASE("offsets in a file move on and never come back, whatever buffers do") {
+TEST_CASE("offsets in a file only increase, even if buffers repeat") {
   Seen seen{{}, {0.0}};
   char memory[4];
   const IterationPlan plan{
@@ -149,7 +149,7 @@ TEST_CASE("offsets in a file move on and never come back, whatever buffers do") 
   }
 }
 
-TEST_CASE("each repetition is told in which slot it works") {
+TEST_CASE("each repetition gets the number of its slot") {
   Seen seen{{}, {0.0}};
   char memory[4];
   const IterationPlan plan{.first = {.send = memory}, .send_stride = 1, .slots = 3};
@@ -160,7 +160,7 @@ TEST_CASE("each repetition is told in which slot it works") {
   for (const Iteration& it : still.iterations) CHECK(it.slot == 0);
 }
 
-TEST_CASE("a plan says beforehand what the loop will work on") {
+TEST_CASE("a plan knows in advance what the loop will use") {
   char send[64], receive[64];
   const IterationPlan plan{.first = {.send = send, .receive = receive, .remote = 50},
                            .send_stride = 16,
@@ -185,7 +185,7 @@ struct Requests {
   int completed = 0;
 };
 
-// Owns something for a point: a view of it is handed to each step and each completion.
+// Owns an object for a point. Each step and each completion gets a view of it.
 struct Persistent : LoopBase {
   static void step(Seen* const& seen, const Iteration& it, Requests* requests) {
     Pattern::step(seen, it);
@@ -197,14 +197,14 @@ struct Persistent : LoopBase {
   }
 };
 
-// Has calls that begin what others end.
+// Has calls before and after the repetitions.
 struct Locked : LoopBase {
   static void open(Seen* const&) { clock_now += 1000; }
   static void step(Seen* const& seen, const Iteration& it) { Pattern::step(seen, it); }
   static void close(Seen* const&) { clock_now += 10; }
 };
 
-// Owns something, and has nothing to complete.
+// Owns an object, and has nothing to complete.
 struct Started : LoopBase {
   static void step(Seen* const& seen, const Iteration& it, Requests* requests) {
     Pattern::step(seen, it);
@@ -214,7 +214,7 @@ struct Started : LoopBase {
 
 }  // namespace
 
-TEST_CASE("what a pattern prepared is the same object in every step and completion") {
+TEST_CASE("every step and completion gets the object that the pattern prepared") {
   clock_now = 0;
   Seen seen{{}, {1.0}};
   Requests requests;
@@ -226,7 +226,7 @@ TEST_CASE("what a pattern prepared is the same object in every step and completi
   CHECK((requests.started == 6 && requests.completed == 6));
 }
 
-TEST_CASE("what begins a repetition is timed: with each, or once for all") {
+TEST_CASE("calls that begin a repetition are timed, with each repetition or once for all") {
   clock_now = 0;
   Seen seen{{}, {1.0}};
   std::vector<double> samples(3);
@@ -245,7 +245,7 @@ TEST_CASE("a pattern that prepared something need not have a completion") {
   CHECK((requests.started == 2 && requests.completed == 0));
 }
 
-TEST_CASE("a synchronized batch of one by one completed repetitions times the completion, too") {
+TEST_CASE("a synchronized batch of repetitions that complete separately also times the completion") {
   clock_now = 0;
   Seen seen{{}, {1.0, 2.0}};
   Requests requests;
@@ -258,7 +258,7 @@ TEST_CASE("a synchronized batch of one by one completed repetitions times the co
   CHECK(total == 23.0);
 }
 
-TEST_CASE("a batch goes on with the buffers and the root that are next") {
+TEST_CASE("a batch continues with the next buffers and the next root") {
   char send[64] = {}, receive[64] = {};
   IterationPlan plan{.first = {.send = send, .receive = receive, .root = 1},
                      .send_stride = 8,

@@ -24,7 +24,7 @@ Topology grid_of(TopologyKind kind, const Ranks& extents) {
 
 const Topology standard{.dimensions = 2};
 
-// Every topology that is tested on every number of ranks.
+// Returns the topologies that the tests try with every number of ranks.
 std::vector<Topology> topologies() {
   std::vector<Topology> all;
   for (const TopologyKind kind : {TopologyKind::cartesian, TopologyKind::graph}) {
@@ -57,7 +57,8 @@ TEST_CASE("a grid has all ranks and is as square as their number allows") {
   CHECK(Topology{.dimensions = 1}.grid(7).extents() == Ranks{7});
 }
 
-TEST_CASE("extents hold for groups of their product; others have as many dimensions") {
+TEST_CASE(
+    "extents apply to groups with their product of ranks; other groups have the same number of dimensions") {
   const Topology given = grid_of(TopologyKind::cartesian, {2, 6});
   CHECK(given.size() == 12);
   CHECK(given.grid(12).extents() == Ranks{2, 6});
@@ -92,7 +93,7 @@ TEST_CASE("on a Cartesian topology blocks arrive from the opposite direction, on
   CHECK(neighborhood_of(graph, 9, 0).extents.empty());
 }
 
-TEST_CASE("what is sent is received once, by the rank that it is sent to") {
+TEST_CASE("each block is received once, by the rank to which it was sent") {
   for (const Topology& topology : topologies()) {
     for (int ranks = 1; ranks <= 13; ++ranks) {
       const auto count = static_cast<std::size_t>(topology.neighbors(ranks));
@@ -115,7 +116,7 @@ TEST_CASE("what is sent is received once, by the rank that it is sent to") {
   }
 }
 
-TEST_CASE("neighbors in a random graph are others, each once, as far as there are so many") {
+TEST_CASE("neighbors in a random graph are other ranks, each once, as far as there are enough") {
   for (int ranks = 1; ranks <= 40; ++ranks) {
     for (const int degree : {1, 3, 6, 39}) {
       const Topology random{.kind = TopologyKind::random, .degree = degree};
@@ -133,7 +134,7 @@ TEST_CASE("neighbors in a random graph are others, each once, as far as there ar
         "random graph, degree 2, seed 7");
 }
 
-TEST_CASE("a random graph is the same for the same seed, and another for another") {
+TEST_CASE("the seed decides the random graph") {
   const auto edges = [](std::uint64_t seed) {
     std::vector<Ranks> all;
     for (int rank = 0; rank < 16; ++rank) {
@@ -144,7 +145,7 @@ TEST_CASE("a random graph is the same for the same seed, and another for another
   };
   CHECK(edges(5) == edges(5));
   CHECK(edges(5) != edges(6));
-  // With every compiler.
+  // The result is the same with every compiler.
   CHECK(edges(1).front() == Ranks{3, 6, 4});
 }
 
@@ -178,7 +179,7 @@ TEST_CASE("buffers have a message for each neighbor, and an int must hold the la
   CHECK_FALSE(planned(1 << 29).exceeds_int);
 }
 
-TEST_CASE("-topo changes what has a topology, and is in its title") {
+TEST_CASE("-topo changes benchmarks with a topology, and is in their titles") {
   const Spec catalog[] = {
       {.name = "Neighbor_allgather", .receive = Messages::per_neighbor, .topology = {.dimensions = 2}},
       {.name = "Bcast"}};

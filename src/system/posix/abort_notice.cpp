@@ -34,7 +34,7 @@ struct Notice {
   std::array<char, 400> reason{};
 };
 
-Secret secret_of_launch{};
+Secret launch_secret{};
 
 // --- Rank 0
 
@@ -56,11 +56,11 @@ void on_datagram(int number) {
   while (recvfrom(receiving, &notice, sizeof notice, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from),
                   &length) == sizeof notice) {
     notice.reason.back() = '\0';
-    // Without an answer the sender tries again: this rank may not have prepared its record yet.
-    if (notice.secret == secret_of_launch && take_notice(notice.reason.data())) {
+    // If there is no answer, the sender tries again, because this rank may not have prepared its record yet.
+    if (notice.secret == launch_secret && take_notice(notice.reason.data())) {
       taken = true;
-      sendto(receiving, secret_of_launch.data(), sizeof secret_of_launch, 0,
-             reinterpret_cast<sockaddr*>(&from), length);
+      sendto(receiving, launch_secret.data(), sizeof launch_secret, 0, reinterpret_cast<sockaddr*>(&from),
+             length);
     }
     length = sizeof from;
   }
@@ -68,7 +68,7 @@ void on_datagram(int number) {
   errno = error;
 }
 
-std::vector<std::string> addresses_of_host() {
+std::vector<std::string> host_addresses() {
   constexpr std::size_t most = 16;
   std::vector<std::string> addresses;
   ifaddrs* all = nullptr;
@@ -98,7 +98,7 @@ int open_receiver() {
 }
 
 // Makes each datagram raise SIGIO. Returns false if that is not possible.
-bool ask_for_signals() {
+bool enable_signals() {
   struct sigaction action{};
   if (sigaction(SIGIO, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return false;
   sigemptyset(&action.sa_mask);
@@ -117,15 +117,15 @@ std::size_t destination_count = 0;
 
 std::string receive_abort_notices(bool (*take)(const char* reason) noexcept) {
   std::random_device random;
-  for (std::uint32_t& word : secret_of_launch) word = random();
+  for (std::uint32_t& word : launch_secret) word = random();
   main_thread = pthread_self();
   take_notice = take;
   const int port = open_receiver();
-  if (port == 0 || !ask_for_signals()) return {};
+  if (port == 0 || !enable_signals()) return {};
   std::ostringstream where;
   where << host_name() << ' ' << port;
-  for (const std::uint32_t word : secret_of_launch) where << ' ' << word;
-  for (const std::string& address : addresses_of_host()) where << ' ' << address;
+  for (const std::uint32_t word : launch_secret) where << ' ' << word;
+  for (const std::string& address : host_addresses()) where << ' ' << address;
   return where.str();
 }
 
@@ -134,7 +134,7 @@ void send_abort_notices_to(const std::string& where) {
   std::string host, address;
   int port = 0;
   words >> host >> port;
-  for (std::uint32_t& word : secret_of_launch) words >> word;
+  for (std::uint32_t& word : launch_secret) words >> word;
   while (words >> address && destination_count < destinations.size()) {
     if (address.starts_with("127.") && host != host_name()) continue;
     sockaddr_in& to = destinations[destination_count];
@@ -149,7 +149,7 @@ void send_abort_notice(const char* reason, double seconds) noexcept {
   if (destination_count == 0) return;
   const int sending = socket(AF_INET, SOCK_DGRAM, 0);
   if (sending < 0) return;
-  Notice notice{.secret = secret_of_launch};
+  Notice notice{.secret = launch_secret};
   std::memcpy(notice.reason.data(), reason, std::min(std::strlen(reason), notice.reason.size() - 1));
   for (int waited = 0; waited < static_cast<int>(seconds * 1000); waited += wait_ms) {
     for (std::size_t i = 0; i < destination_count; ++i) {
@@ -159,7 +159,7 @@ void send_abort_notice(const char* reason, double seconds) noexcept {
     pollfd answer{.fd = sending, .events = POLLIN, .revents = 0};
     Secret secret{};
     if (poll(&answer, 1, wait_ms) == 1 &&
-        recv(sending, &secret, sizeof secret, MSG_DONTWAIT) == sizeof secret && secret == secret_of_launch) {
+        recv(sending, &secret, sizeof secret, MSG_DONTWAIT) == sizeof secret && secret == launch_secret) {
       break;
     }
   }

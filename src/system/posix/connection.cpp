@@ -80,7 +80,7 @@ void SocketConnection::close() {
   socket_ = -1;
 }
 
-// Raises no SIGPIPE if the other process has ended.
+// Does not raise SIGPIPE if the other process has ended.
 bool SocketConnection::send(const std::string& text) {
   std::string_view rest = text;
   while (!rest.empty()) {

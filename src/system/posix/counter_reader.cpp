@@ -44,7 +44,8 @@ class OpenFile {
   ~OpenFile() {
     if (file_ >= 0) close(file_);
   }
-  /// Reads once, at most what `space` holds. Empty at the end of the file and after an error.
+  /// Reads once, at most as many bytes as fit into `space`. Returns an empty text at the end of the file and
+  /// after an error.
   std::string_view read(std::span<char> space, std::size_t at = 0) const noexcept {
     ssize_t count = -1;
     if (file_ < 0) return {};
@@ -63,7 +64,7 @@ template <class Use>
 void for_each_line(const OpenFile& file, Use use) {
   std::array<char, 8192> space;
   std::size_t at = 0, rest = 0;
-  while (rest < space.size()) {  // the lines that are needed are shorter
+  while (rest < space.size()) {  // the lines that matter are shorter
     const std::string_view part = file.read(std::span(space).subspan(rest), at);
     if (part.empty()) return;
     at += part.size();
@@ -98,7 +99,7 @@ std::optional<double> nth_number(std::string_view text, int n) noexcept {
   return value;
 }
 
-/// Names in a folder, sorted; empty if it cannot be read.
+/// Returns the names in a folder, sorted; empty if the folder cannot be read.
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -126,7 +127,7 @@ struct InterfaceLine {
 };
 
 /// Parses a line of /proc/net/dev: "  eth0: ", 8 counters of received data, 8 of sent data; bytes come first
-/// in each. Lines of the heading have no colon, nor do names.
+/// in each. Neither lines of the heading nor names contain a colon.
 std::optional<InterfaceLine> interface_line(std::string_view line) noexcept {
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -168,7 +169,7 @@ std::vector<Interface> rdma_ports(const std::string& sys) {
       std::string counters = ports;
       counters.append("/").append(port).append("/counters/");
       std::error_code unused;
-      if (!fs::exists(counters + "port_xmit_data", unused)) continue;  // software devices have none
+      if (!fs::exists(counters + "port_xmit_data", unused)) continue;  // software devices have no counters
       Interface interface;
       interface.name = device;
       if (numbers.size() > 1) interface.name.append(":").append(port);
@@ -282,7 +283,7 @@ struct CounterReader::Host {
   }
 
   OpenFile net_file_, stat_file_;
-  std::vector<Interface> interfaces_;  // those of net_file_ first
+  std::vector<Interface> interfaces_;  // interfaces of net_file_ come first
   std::size_t in_net_file_ = 0;
   std::vector<std::string> names_;
   std::vector<CpuSteal> steal_;
@@ -295,16 +296,16 @@ struct CounterReader::State {
     if (has_host) host.emplace(sources);
   }
 
-  /// The run delay of the owner. The kernel adds to it only when the thread gets a CPU again, and counts a
-  /// switch whenever the thread leaves one. So while the number of switches is the same, the last value holds
-  /// and no file is read.
+  /// Returns the run delay of the owner. The kernel adds to it only when the thread gets a CPU again, and
+  /// counts a switch whenever the thread leaves one. As long as the number of switches stays the same, the
+  /// last value is right and no file is read.
   double run_delay_seconds(const ThreadCounters& now) noexcept {
     const double switches = now.voluntary_switches + now.involuntary_switches;
     if (switches == switches_) return run_delay_;  // false if either is NaN
     switches_ = switches;
     run_delay_ = unknown;
-    // Nanoseconds on CPUs, nanoseconds waiting for a CPU, number of slices on a CPU. Without slices the
-    // kernel does not count.
+    // The file has the nanoseconds on CPUs, the nanoseconds of waiting for a CPU, and the number of slices on
+    // a CPU. If there are no slices, the kernel does not count.
     std::array<char, 128> space;
     const std::string_view text = schedstat_.read(space);
     const auto delay = nth_number(text, 2), slices = nth_number(text, 3);

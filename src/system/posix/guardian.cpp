@@ -74,6 +74,6 @@ std::unique_ptr<Connection> start_guardian(void (*guard)(Connection&)) {
   return std::make_unique<Child>(ends[0], process);
 }
 
-std::unique_ptr<Connection> launch_of_guardian(int, char**) { return nullptr; }
+std::unique_ptr<Connection> connection_to_launch(int, char**) { return nullptr; }
 
 }  // namespace openimb::system

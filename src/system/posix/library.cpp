@@ -10,13 +10,13 @@ const bool libraries_are_dlls = false;
 
 namespace {
 
-// Puts the name in front, unless the error begins with it: dlerror() begins with the path of a file that was
-// found, but not always with the name that was asked for.
+// Puts the name in front, unless the error begins with it. dlerror() begins with the path of a file that was
+// found, but not always with the requested name.
 std::string name_and_error(const char* name, const std::string& error) {
   return error.starts_with(name) ? error : std::string(name) + ": " + error;
 }
 
-// Whether the library itself does not exist. Otherwise it, or a library that it needs, cannot be used.
+// Whether the library itself does not exist. If it exists, it or a library that it needs cannot be used.
 bool is_missing(const char* name, const std::string& error) {
   return error.find("No such file") != error.npos && error.find(std::string(name) + ":") != error.npos;
 }

@@ -17,7 +17,7 @@ bool is_regular(int descriptor) {
   return fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-bool cut(int descriptor, off_t position) {
+bool truncate(int descriptor, off_t position) {
   return position >= 0 && is_regular(descriptor) && ftruncate(descriptor, position) == 0 &&
          lseek(descriptor, position, SEEK_SET) == position;
 }
@@ -53,17 +53,19 @@ bool are_one_file(std::FILE* a, std::FILE* b) {
 
 int descriptor_of(std::FILE* file) { return fileno(file); }
 
-long long position_of(std::FILE* file) { return lseek(fileno(file), 0, SEEK_CUR); }
+long long file_position(std::FILE* file) { return lseek(fileno(file), 0, SEEK_CUR); }
 
-bool cut_file(std::FILE* file, long long position) { return cut(fileno(file), static_cast<off_t>(position)); }
+bool truncate_file(std::FILE* file, long long position) {
+  return truncate(fileno(file), static_cast<off_t>(position));
+}
 
-bool write_whole(int descriptor, const char* text, std::size_t length) noexcept {
+bool write_all(int descriptor, const char* text, std::size_t length) noexcept {
   const off_t start = lseek(descriptor, 0, SEEK_CUR);
   while (length > 0) {
     const ssize_t count = write(descriptor, text, length);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      cut(descriptor, start);
+      truncate(descriptor, start);
       return false;
     }
     text += count;

@@ -48,8 +48,8 @@ void handle(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
-pthread_t main_thread_of_signals;
-std::atomic<void (*)() noexcept> work_of_main_thread{nullptr};
+pthread_t signal_thread;
+std::atomic<void (*)() noexcept> main_thread_work{nullptr};
 
 bool hangup_was_ignored = false;
 
@@ -70,7 +70,7 @@ void note_hangup() {
 std::span<const StopSignal> stop_signals() noexcept { return caught; }
 
 void install_stop_handlers() {
-  // Makes the write fail, and does not end the run, if a pipe is closed or a file is at its limit.
+  // If a pipe is closed or a file has reached its limit, the write must fail, and the run must continue.
   std::signal(SIGPIPE, SIG_IGN);
 #ifdef SIGXFSZ
   std::signal(SIGXFSZ, SIG_IGN);
@@ -85,16 +85,16 @@ void install_stop_handlers() {
 
 void prepare_exit_timer() {
   prepare_timer();
-  main_thread_of_signals = pthread_self();
+  signal_thread = pthread_self();
   handle(SIGALRM, [](int) {
-    if (auto* const work = work_of_main_thread.exchange(nullptr)) return work();
+    if (auto* const work = main_thread_work.exchange(nullptr)) return work();
     on_timer();
   });
 }
 
 bool interrupt_main_thread(void (*work)() noexcept) noexcept {
-  work_of_main_thread.store(work);
-  return pthread_kill(main_thread_of_signals, SIGALRM) == 0;
+  main_thread_work.store(work);
+  return pthread_kill(signal_thread, SIGALRM) == 0;
 }
 
 void set_timer(double seconds) noexcept {

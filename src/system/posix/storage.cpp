@@ -29,8 +29,8 @@ std::int64_t free_bytes(const std::string& folder) {
 }
 
 std::string file_system_type(const std::string& folder) {
-  // Lines of mountinfo: id parent device root mount-point options... - type source options. The last line
-  // with the longest mount point above the folder is in force.
+  // Lines of mountinfo have the fields id parent device root mount-point options... - type source options.
+  // The last line with the longest mount point above the folder applies.
   std::error_code unused;
   const std::string path = fs::canonical(folder, unused).string() + "/";
   std::ifstream mounts("/proc/self/mountinfo");

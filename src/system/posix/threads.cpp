@@ -24,7 +24,8 @@ void block_signals_during(const std::function<void()>& make) {
 }
 
 #ifdef __linux__
-// The kernel refuses sets that are smaller than its own, and one cpu_set_t ends at 1,024 CPUs: the set grows.
+// The kernel refuses sets that are smaller than its own, and one cpu_set_t has only 1,024 CPUs, so the set
+// grows.
 std::vector<int> usable_cpus() {
   std::vector<int> cpus;
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {

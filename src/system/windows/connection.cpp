@@ -11,7 +11,7 @@ namespace openimb::system {
 
 namespace {
 
-/// Starts Winsock, and ends it as often.
+/// Starts Winsock, and ends it in the destructor.
 class Winsock {
  public:
   Winsock() : error_(WSAStartup(MAKEWORD(2, 2), &facts_)) {}

@@ -34,7 +34,7 @@ std::string utf8(const wchar_t* text) {
   return result;
 }
 
-// Interfaces that are up, without filters: these are layers of the same interface.
+// Returns the interfaces that are up. Filters are left out because they are layers of the same interface.
 std::vector<Interface> interfaces_up() {
   std::vector<Interface> interfaces;
   MIB_IF_TABLE2* table = nullptr;
@@ -72,7 +72,7 @@ CounterReader::~CounterReader() = default;
 CounterReader::CounterReader(CounterReader&&) noexcept = default;
 CounterReader& CounterReader::operator=(CounterReader&&) noexcept = default;
 
-// Windows counts page faults of the process, both kinds together; nearly all are minor.
+// Windows counts both kinds of page faults of the process together. Nearly all are minor.
 ThreadCounters CounterReader::thread() const noexcept {
   constexpr int per_group = 64;
   ThreadCounters now;

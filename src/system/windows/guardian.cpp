@@ -14,7 +14,7 @@ namespace openimb::system {
 
 namespace {
 
-// The hidden arguments of the guardian: this word, and the numbers of the two pipe ends that it inherits.
+// The hidden arguments of the guardian are this word and the numbers of the two pipe ends that it inherits.
 constexpr const char* guardian_word = "--openimb-guardian";
 
 class Handle {
@@ -63,11 +63,11 @@ class PipeConnection final : public Connection {
   Handle from_, to_, process_;
 };
 
-/// Starts a process that inherits the given handles only: the launcher waits for the end of all processes
-/// that have its pipes.
-class StartWithHandles {
+/// Starts a process that inherits only the given handles, because the launcher waits for the end of all
+/// processes that have its pipes.
+class ProcessStarter {
  public:
-  explicit StartWithHandles(std::array<HANDLE, 2>& handles) {
+  explicit ProcessStarter(std::array<HANDLE, 2>& handles) {
     SIZE_T size = 0;
     InitializeProcThreadAttributeList(nullptr, 1, 0, &size);
     space_.resize(size);
@@ -78,11 +78,11 @@ class StartWithHandles {
     complete_ = UpdateProcThreadAttribute(start_.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
                                           handles.data(), sizeof handles, nullptr, nullptr) != 0;
   }
-  ~StartWithHandles() {
+  ~ProcessStarter() {
     if (initialized_) DeleteProcThreadAttributeList(start_.lpAttributeList);
   }
-  StartWithHandles(const StartWithHandles&) = delete;
-  StartWithHandles& operator=(const StartWithHandles&) = delete;
+  ProcessStarter(const ProcessStarter&) = delete;
+  ProcessStarter& operator=(const ProcessStarter&) = delete;
 
   /// Returns the process; empty if it cannot be started.
   Handle run(const std::string& program, const std::string& line) {
@@ -132,14 +132,14 @@ std::unique_ptr<Connection> start_guardian(void (*)(Connection&)) {
   std::array<HANDLE, 2> theirs{theirs_in.get(), theirs_out.get()};
   auto connection = std::make_unique<PipeConnection>(std::move(ours_in), std::move(ours_out));
   Handle process =
-      StartWithHandles(theirs).run(program.data(), "IMB " + std::string(guardian_word) + " " +
-                                                       number_of(theirs[0]) + " " + number_of(theirs[1]));
+      ProcessStarter(theirs).run(program.data(), "IMB " + std::string(guardian_word) + " " +
+                                                     number_of(theirs[0]) + " " + number_of(theirs[1]));
   if (process.get() == nullptr) return nullptr;
   connection->set_process(std::move(process));
   return connection;
 }
 
-std::unique_ptr<Connection> launch_of_guardian(int argc, char** argv) {
+std::unique_ptr<Connection> connection_to_launch(int argc, char** argv) {
   if (argc != 4 || std::string_view(argv[1]) != guardian_word) return nullptr;
   std::set_terminate(
       [] { TerminateProcess(GetCurrentProcess(), 1); });  // the launch then continues without a guardian

@@ -14,7 +14,7 @@ bool is_regular(int descriptor) {
   return _fstat64(descriptor, &facts) == 0 && (facts.st_mode & _S_IFMT) == _S_IFREG;
 }
 
-bool cut(int descriptor, long long position) {
+bool truncate(int descriptor, long long position) {
   return position >= 0 && is_regular(descriptor) && _chsize_s(descriptor, position) == 0 &&
          _lseeki64(descriptor, position, SEEK_SET) == position;
 }
@@ -51,19 +51,19 @@ bool are_one_file(std::FILE* a, std::FILE* b) {
 
 int descriptor_of(std::FILE* file) { return _fileno(file); }
 
-long long position_of(std::FILE* file) {
+long long file_position(std::FILE* file) {
   const int descriptor = descriptor_of(file);
   return is_regular(descriptor) ? _lseeki64(descriptor, 0, SEEK_CUR) : -1;
 }
 
-bool cut_file(std::FILE* file, long long position) { return cut(descriptor_of(file), position); }
+bool truncate_file(std::FILE* file, long long position) { return truncate(descriptor_of(file), position); }
 
-bool write_whole(int descriptor, const char* text, std::size_t length) noexcept {
+bool write_all(int descriptor, const char* text, std::size_t length) noexcept {
   const long long start = _lseeki64(descriptor, 0, SEEK_CUR);
   while (length > 0) {
     const int count = _write(descriptor, text, static_cast<unsigned>(length));
     if (count <= 0) {
-      cut(descriptor, start);
+      truncate(descriptor, start);
       return false;
     }
     text += count;

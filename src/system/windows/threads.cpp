@@ -4,14 +4,14 @@
 
 namespace openimb::system {
 
-// Blocks nothing: handlers of console events have their own thread.
+// Blocks nothing, because handlers of console events have their own thread.
 void block_signals_during(const std::function<void()>& make) { make(); }
 
 namespace {
 constexpr int per_group = 64;
 }
 
-// CPUs in the processor group (64 CPUs) of this process; numbers count over all groups.
+// Returns the CPUs in the processor group (64 CPUs) of this process. Numbers count over all groups.
 std::vector<int> usable_cpus() {
   std::vector<int> cpus;
   DWORD_PTR mask = 0, unused = 0;
