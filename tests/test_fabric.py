@@ -238,7 +238,7 @@ def test_what_is_one_endpoint_or_several_is_refused(mpi, what):
     assert refused.code == 2
     assert re.fullmatch(
         r"IMB-FABRIC: -endpoint core: rank 0 on \S+ may run on more than one core, or this system does not "
-        "report it; bind ranks with options of the launcher",
+        "report it; bind ranks with the launcher's options",
         refused.own_errors[0],
     )
 
