@@ -79,7 +79,8 @@ TEST_CASE("an image written in pieces is read as a whole") {
   CHECK(read(*memory, 0, 1000) == whole);
 }
 
-TEST_CASE("a request that no machine can satisfy is bad_alloc, and a smaller one succeeds afterwards") {
+TEST_CASE("a request that no machine can satisfy is bad_alloc, and a smaller one succeeds afterwards",
+          "[beyond-sanitizers]") {
   CHECK_THROWS_AS(host(std::numeric_limits<std::int64_t>::max() / 2), std::bad_alloc);
   CHECK(host(4096)->bytes() == 4096);
 }
