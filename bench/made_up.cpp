@@ -31,7 +31,7 @@ using Series = std::vector<double>;
 /// Lognormal noise that follows itself.
 class Noise {
  public:
-  Noise(Chance& chance, double scale, double following)
+  Noise(RandomNumbers& chance, double scale, double following)
       : chance_(chance), scale_(scale), following_(following) {}
   double next() {
     value_ = begun_ ? following_ * value_ + std::sqrt(1 - following_ * following_) * chance_.normal()
@@ -41,13 +41,13 @@ class Noise {
   }
 
  private:
-  Chance& chance_;
+  RandomNumbers& chance_;
   double scale_, following_, value_ = 0;
   bool begun_ = false;
 };
 
 /// Levels in visits of random length, `visit` probes in the mean.
-Series switching(Chance& chance, std::size_t count, std::span<const double> levels, double visit,
+Series switching(RandomNumbers& chance, std::size_t count, std::span<const double> levels, double visit,
                  double scale) {
   Series series;
   Noise noise(chance, scale, 0.2);
@@ -68,7 +68,7 @@ Series switching(Chance& chance, std::size_t count, std::span<const double> leve
 struct Kind {
   const char* name;
   std::size_t states;
-  std::function<Series(Chance&, std::size_t)> make;
+  std::function<Series(RandomNumbers&, std::size_t)> make;
 };
 
 // A state that is there but was hardly visited need not be found.
@@ -84,7 +84,7 @@ bool visits_all(const Series& series, std::span<const double> levels) {
 void print_states(int series) {
   static constexpr double two[] = {0.16, 0.41}, near[] = {1.0, 1.4}, three[] = {1.0, 1.7, 2.9};
   const auto visited = [](std::span<const double> levels, double visit) {
-    return [=](Chance& chance, std::size_t count) {
+    return [=](RandomNumbers& chance, std::size_t count) {
       Series made = switching(chance, count, levels, visit * static_cast<double>(count) / 200, 0.05);
       while (!visits_all(made, levels)) {
         made = switching(chance, count, levels, visit * static_cast<double>(count) / 200, 0.05);
@@ -93,7 +93,7 @@ void print_states(int series) {
     };
   };
   const auto noisy = [](double scale, double following) {
-    return [=](Chance& chance, std::size_t count) {
+    return [=](RandomNumbers& chance, std::size_t count) {
       Noise noise(chance, scale, following);
       Series made;
       for (std::size_t i = 0; i < count; ++i) made.push_back(noise.next());
@@ -105,13 +105,13 @@ void print_states(int series) {
       {"one state, noise of 30 %", 1, noisy(0.3, 0)},
       {"one state that follows itself (0.9)", 1, noisy(0.1, 0.9)},
       {"one state, skewed", 1,
-       [](Chance& chance, std::size_t count) {
+       [](RandomNumbers& chance, std::size_t count) {
          Series made;
          for (std::size_t i = 0; i < count; ++i) made.push_back(1 + 0.2 * chance.exponential());
          return made;
        }},
       {"one state, spikes in 3 %", 1,
-       [](Chance& chance, std::size_t count) {
+       [](RandomNumbers& chance, std::size_t count) {
          Noise noise(chance, 0.05, 0.2);
          Series made;
          for (std::size_t i = 0; i < count; ++i) {
@@ -120,7 +120,7 @@ void print_states(int series) {
          return made;
        }},
       {"a drift of 40 %", 1,
-       [](Chance& chance, std::size_t count) {
+       [](RandomNumbers& chance, std::size_t count) {
          Noise noise(chance, 0.05, 0.2);
          Series made;
          for (std::size_t i = 0; i < count; ++i) {
@@ -140,7 +140,7 @@ void print_states(int series) {
       const int of_this = count > 1000 ? series / 3 : series;
       int right = 0, few = 0;
       for (int i = 0; i < of_this; ++i) {
-        Chance chance(static_cast<unsigned>(i + 1));
+        RandomNumbers chance(static_cast<unsigned>(i + 1));
         const std::size_t found = find_states(kind.make(chance, count)).states.size();
         right += found == kind.states ? 1 : 0;
         few += found < kind.states ? 1 : 0;
@@ -155,7 +155,7 @@ void print_states(int series) {
 /// The true median is 1.
 struct Walk {
   const char* name;
-  std::function<Series(Chance&, std::size_t)> make;
+  std::function<Series(RandomNumbers&, std::size_t)> make;
 };
 
 struct Coverage {
@@ -213,7 +213,7 @@ std::vector<Series> read_series(const char* path) {
 // other.
 std::vector<Walk> recorded_walks(const std::vector<Series>& recorded) {
   const auto draw = [&recorded](bool spread) {
-    return [&recorded, spread](Chance& chance, std::size_t count) {
+    return [&recorded, spread](RandomNumbers& chance, std::size_t count) {
       const auto below = [&chance](std::size_t end) {
         return std::min(end - 1, static_cast<std::size_t>(chance.uniform() * static_cast<double>(end)));
       };
@@ -227,7 +227,7 @@ std::vector<Walk> recorded_walks(const std::vector<Series>& recorded) {
     };
   };
   const auto stretches = [&recorded](double mean) {
-    return [&recorded, mean](Chance& chance, std::size_t count) {
+    return [&recorded, mean](RandomNumbers& chance, std::size_t count) {
       const auto below = [&chance](std::size_t end) {
         return std::min(end - 1, static_cast<std::size_t>(chance.uniform() * static_cast<double>(end)));
       };
@@ -251,8 +251,8 @@ std::vector<Walk> recorded_walks(const std::vector<Series>& recorded) {
 
 // 45 % and 55 % of samples: the median is the 1/11 quantile of the upper ones. `leave`: how often the level
 // of the next sample is drawn anew, which gives visits of 2 / leave samples in the mean.
-std::function<Series(Chance&, std::size_t)> at_two_levels(double leave) {
-  return [leave](Chance& chance, std::size_t count) {
+std::function<Series(RandomNumbers&, std::size_t)> at_two_levels(double leave) {
+  return [leave](RandomNumbers& chance, std::size_t count) {
     Series made;
     bool low = chance.uniform() < 0.45;
     for (std::size_t i = 0; i < count; ++i) {
@@ -274,7 +274,7 @@ void print_stops(const char* name, double goal, const Coverage& coverage, int ma
 void stop_switching(Coverage& coverage, unsigned seed, double visit) {
   static constexpr double levels[] = {1.0, 1.5};
   constexpr std::size_t most = 200;
-  Chance chance(seed);
+  RandomNumbers chance(seed);
   const Series speed = switching(chance, most, levels, visit, 0);
   Table table;
   table.spec = {
@@ -304,7 +304,7 @@ void stop_switching(Coverage& coverage, unsigned seed, double visit) {
 
 void print_intervals(int series, const std::vector<Series>& recorded) {
   const auto following = [](double scale, double by) {
-    return [=](Chance& chance, std::size_t count) {
+    return [=](RandomNumbers& chance, std::size_t count) {
       Noise noise(chance, scale, by);
       Series made;
       for (std::size_t i = 0; i < count; ++i) made.push_back(noise.next());
@@ -316,7 +316,7 @@ void print_intervals(int series, const std::vector<Series>& recorded) {
                              {"following (0.6)", following(0.05, 0.6)},
                              {"following (0.9)", following(0.05, 0.9)},
                              {"skewed",
-                              [](Chance& chance, std::size_t count) {
+                              [](RandomNumbers& chance, std::size_t count) {
                                 Series made;
                                 for (std::size_t i = 0; i < count; ++i) {
                                   made.push_back(1 + 0.05 * (chance.exponential() - std::log(2)));
@@ -339,7 +339,7 @@ void print_intervals(int series, const std::vector<Series>& recorded) {
     for (const std::size_t count : counts) {
       Coverage coverage;
       for (int i = 0; i < many; ++i) {
-        Chance chance(static_cast<unsigned>(i + 1));
+        RandomNumbers chance(static_cast<unsigned>(i + 1));
         const MedianEstimate estimate = estimate_median(walk.make(chance, count));
         if (estimate.interval) tally(coverage, *estimate.interval);
       }
@@ -356,7 +356,7 @@ void print_intervals(int series, const std::vector<Series>& recorded) {
   for (const Walk& walk : walks) {
     std::vector<Coverage> of_goals(std::size(goals));
     for (int i = 0; i < many; ++i) {
-      Chance chance(static_cast<unsigned>(i + 1));
+      RandomNumbers chance(static_cast<unsigned>(i + 1));
       stop_early(of_goals, walk.make(chance, most_samples));
     }
     for (std::size_t i = 0; i < std::size(goals); ++i) {

@@ -5,6 +5,7 @@ to what src/engine/timed_loop.h says of itself.
 """
 
 import itertools
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -1120,3 +1121,15 @@ def test_seeded_faults_are_found(mpi, tmp_path):
         [function] = machine_code.functions(program, f"openimb::{name}(")
         found = faults_of_load(function)
         assert found == [] if fault is None else any(fault in line for line in found), f"{name}: {found}"
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize(
+    "source", ["bare_modes", "bare_overlap", "evidence_cost", "made_up", "repeated_memory", "slow_mpi"]
+)
+def test_programs_of_bench_that_no_other_test_builds_compile(source: str) -> None:
+    """They use headers of the suite and of its unit tests, which change."""
+    wrapper = lab.MAIN[0].wrapper if lab.MAIN else lab.missing("Open MPI or MPICH")
+    words = [wrapper, "-std=c++20", "-fsyntax-only", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-Isrc"]
+    done = subprocess.run([*words, f"bench/{source}.cpp"], cwd=lab.TOP, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -90,7 +90,8 @@ inline constexpr FigureInfo figures[] = {
      "part was marked; at most (parts - 1) / parts"},
     {Figure::load_drift, "load_drift", Unit::change, FigureInfo::where_measured, PassCombination::dropped, "",
      "Overlap benchmarks: time of the computation after the measurement divided by its calibrated time, "
-     "minus 1; the largest of all ranks. Above 0.1, time_cpu_seconds is unreliable"},
+     "minus 1; the value of the rank where it is farthest from 0. Beyond +-0.1, time_cpu_seconds is "
+     "unreliable"},
     {Figure::time_from_last, "time_from_last_arrival_seconds", Unit::seconds, FigureInfo::where_valid,
      PassCombination::median, "t_last[usec]",
      "-sync_start clock: from the last arrival to the last exit, median over valid repetitions"},

@@ -274,7 +274,7 @@ bool Sweeps::must_end() {
   }
 }
 
-// The watch thread calls this when rank 0 waits for its partner and thus all other ranks wait for rank 0.
+// The watchdog thread calls this when rank 0 waits for its partner and thus all other ranks wait for rank 0.
 void Sweeps::report_rest(const SweepTable& table, std::int64_t bytes, int round,
                          const std::optional<EndpointPair>& pair) {
   if (pair) {

@@ -236,7 +236,7 @@ def test_processes_that_were_started_alone_are_diagnosed(imb: Imb, archive: Arch
         one = findings(said)[0]
         assert said.code == 1, said
         assert "every process was started alone" in str(one["found"]) or name == "alone"
-        assert "PingPong needs at least 2 processes" in str(one["found"])
+        assert "PingPong needs at least 2 ranks" in str(one["found"])
         assert "PMI" in str(one["advice"])
 
 

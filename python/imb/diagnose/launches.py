@@ -40,8 +40,8 @@ def defects(case: Case) -> Iterator[Finding]:
 
 
 _FAILED = {
-    "out_of_memory": "give more (-- -mem GB), or measure shorter messages (-- -msglog N)",
-    "int_overflow": "the count does not fit an int: use an MPI with large counts, or shorter messages",
+    "out_of_memory": "give more (-- -mem GB), or measure smaller messages (-- -msglog N)",
+    "int_overflow": "the count does not fit an int: use an MPI with large counts, or smaller messages",
     "time_out": "give more time (-- -time SECONDS), or find why it is slow: see the message sizes before it",
     "no_space": "choose another folder (-- -file PATH)",
     "io_error": "check the file system and the error message",
@@ -108,7 +108,7 @@ def separate_ranks(case: Case) -> Iterator[Finding]:
             level="problem" if certain else "warning",
             rule="started alone",
             where=launches[0].name if len(launches) == 1 else name,
-            found=f"{problem}: {count}; {benchmarks} needs at least 2 processes",
+            found=f"{problem}: {count}; {benchmarks} needs at least 2 ranks",
             advice=_ALONE,
             evidence={"launches": [launch.name for launch in launches], "asked": requested},
             weight=float(many),

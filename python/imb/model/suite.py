@@ -13,7 +13,7 @@ def suite_folder() -> Path:
     for folder in (package / "_suite", package.parents[1]):
         if (folder / "schema" / "record.schema.json").is_file():
             return folder
-    raise ImbError(f"no schema/record.schema.json in {package / '_suite'}: install openimb again")
+    raise ImbError(f"no schema/record.schema.json in {package / '_suite'}: reinstall openimb")
 
 
 @lru_cache
