@@ -509,7 +509,7 @@ LOCAL_CALLS = {
     "MPI_Info_create": ("EXT", "-info no_locks=true Unidir_Put", 1),
     "MPI_Info_set": ("EXT", "-info no_locks=true Unidir_Put", 1),
     "MPI_Group_incl": ("EXT", "-sync_mode pscw Unidir_Put", 1),
-    "MPI_Comm_dup": ("MPI1", "PingPong", 2),
+    "MPI_Comm_dup": ("MPI1", "-sync_start clock Allreduce", 2),
     "MPI_Comm_split": ("MPI1", "PingPong", 1),
     "MPI_Win_create_dynamic": ("EXT", "Attach_detach", 2),
     "MPI_Win_attach": ("EXT", "Attach_detach", 3),

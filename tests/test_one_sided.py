@@ -149,7 +149,7 @@ def test_what_has_a_completion_of_its_own_has_no_sync_mode(mpi, tmp_path):
         assert [record["benchmark"] for record in failures] == own
         assert {row["benchmark"] for row in done.rows} == {"Accumulate"}
         assert all(
-            record["cause"] == "unavailable" and f"not by -sync_mode {mode}" in record["detail"]
+            record["cause"] == "unavailable" and f"not with -sync_mode {mode}" in record["detail"]
             for record in failures
         )
 

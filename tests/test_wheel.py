@@ -515,7 +515,7 @@ def test_wrong_pair_is_one_line(bare_tools, tmp_path):
         done = run([*alone[launcher], *late, ":", "-n", "1", "IMB-MPI1", "PingPong"], env)
         assert (done.returncode, done.stdout.strip()) == (2, ""), done.stderr
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("IMB-")]
-        assert f"({tmp_path / launcher}/bin/" in line and f"'s in {lib};" in line
+        assert f"({tmp_path / launcher}/bin/" in line and f"(in {lib});" in line
         # Everything else is the launcher's report of an exit status.
         assert done.stderr.count("IMB-MPI1: ") == 1
 
