@@ -172,7 +172,7 @@ XDIST := $(or $(wildcard $(ENV)/tools/lib/python3*/site-packages/xdist),no-xdist
 .PHONY: no-xdist
 $(TOOLS)/pytest $(TOOLS)/hatchling $(ENV)/catch2 no-xdist:
 	@$(PYTHON) tools/setup.py tools test
-check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 $(XDIST) ## tests without an MPI: unit tests and pytest --no-mpi, but for the slow ones, which `make test` runs; three minutes on two cores, four the first time
+check: $(ENV)/bin/cmake | $(TOOLS)/pytest $(ENV)/catch2 $(XDIST) ## tests without an MPI: unit tests and pytest --no-mpi, but for the slow ones, which `make test` runs; two minutes on two cores, four the first time
 	@[ -f build/check/build.ninja ] || { mkdir -p build/check && \
 	  $(PYTHON) tools/progress.py 'configuring build/check' $(ENV)/bin/cmake -S . -B build/check -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(ENV)/bin/ninja) -DOPENIMB_PURE=ON \
 	    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DOPENIMB_TOGETHER=ON -DOPENIMB_WARNINGS=ON $(WITH_TESTS) >build/check/configure.log \
