@@ -18,15 +18,6 @@ class CpuLoad : public Calibration<CpuLoad> {
   static constexpr int size = 100;
   static constexpr double operations_per_unit = 2.0 * size;
 
-#ifndef OPENIMB_SMPI
-  CpuLoad() : data_(std::make_unique<Data>()) {
-    // Each column sums to 1, so products stay finite and never become denormal.
-    for (auto& column : data_->columns) column.fill(1.0F / size);
-    data_->vector.fill(1.0F);
-    data_->product.fill(0.0F);
-  }
-#endif
-
   /// Measures how many units fit into a second, with runs of at least `seconds`. In a simulator, the clock
   /// may not advance while the CPU computes; then units_for() returns 0.
   template <class Clock>
@@ -44,11 +35,17 @@ class CpuLoad : public Calibration<CpuLoad> {
  private:
   using Vector = std::array<float, size>;
   struct alignas(default_cache_line) Data {  // its own cache lines
+    Data() {
+      // Each column sums to 1, so products stay finite and never become denormal.
+      for (auto& column : columns) column.fill(1.0F / size);
+      vector.fill(1.0F);
+      product.fill(0.0F);
+    }
     std::array<Vector, size> columns;
     Vector vector;
     Vector product;
   };
-  std::unique_ptr<Data> data_;
+  const std::unique_ptr<Data> data_ = std::make_unique<Data>();
   int column_ = 0;
 #endif
 };

@@ -18,6 +18,7 @@ namespace {
 using Numbers = std::vector<double>;
 
 constexpr double normal_quantile = 1.959964;  // 97.5 % quantile
+constexpr std::size_t fewest = 10;            // samples that have an interval, which is their range
 
 /// Autocorrelations of a series whose values are not all equal. They are not corrected for the bias that the
 /// estimated mean causes: student_quantile allows for it.
@@ -95,7 +96,7 @@ double student_quantile(double degrees) {
 
 // Returns how far the share of samples below the median may be from one half: 0.5 for the range of all.
 double half_width(double factor, double count) {
-  constexpr double degrees_per_sample = 0.11, fewest = 10, enough = 20;
+  constexpr double degrees_per_sample = 0.11, enough = 20;
   const double quantile =
       factor > 1 ? student_quantile(degrees_per_sample * count / (factor - 1)) : normal_quantile;
   const double half = std::min(0.5, quantile / 2 * std::sqrt(factor / (count + 2)));
@@ -129,7 +130,6 @@ MedianEstimate estimate_median(std::span<const double> samples) {
   Numbers sorted(samples.begin(), samples.end());
   std::ranges::sort(sorted);
   MedianEstimate estimate{.median = median_of(sorted), .interval = {}};
-  constexpr std::size_t fewest = 10;
   if (samples.size() < fewest) return estimate;
   const auto count = static_cast<double>(samples.size());
   estimate.effective = count;

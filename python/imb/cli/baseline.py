@@ -277,7 +277,7 @@ def check(
       imb baseline check fabric --with-old --setting "UCX_TLS=tcp bind=core"
       imb baseline check fabric@1 after-update --tolerance time=10%
 
-    Exit status, that of the worst metric, as for imb compare: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs. Also:
+    The worst metric determines the exit status, as for imb compare: 0 same, faster or not slower, 10 slower or mixed, 11 inconclusive, 12 differs. Also:
     1 a launch failed and nothing was slower; 2 usage error, or no baseline of this machine and placement; 130 interrupted.
     \f
     A baseline and results of different sessions are judged by session: take three sessions of each. One session of results

@@ -49,9 +49,9 @@ def comparable_launches(archive: Archive, launches: Sequence[Launch]) -> list[La
         if (count := remaining.get(kind, 0)) > 0:
             of_run = read_each([row["run"]], lambda run: launches_in(archive, run), optional=True)
             # A file may have many launches, also of other kinds.
-            peers = [launch for launch in chain.from_iterable(of_run) if _kind_in_passes(launch) == kind]
-            launches_before += peers[-count:]
-            remaining[kind] -= len(peers[-count:])
+            peers = [one for one in chain.from_iterable(of_run) if _kind_in_passes(one) == kind][-count:]
+            launches_before += peers
+            remaining[kind] -= len(peers)
     return launches_before
 
 

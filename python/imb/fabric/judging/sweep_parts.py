@@ -305,7 +305,7 @@ class Fit:
         return float(bounded[columns].sum() / np.sqrt(max(len(columns), 1)) / deviation / wider)
 
     def error(self, component: int, many: float | None = None) -> float:
-        """Standard error of an effect over `many` pairs (default: those of `exclusive_pairs`), including the error of
+        """Standard error of an effect over `many` pairs, by default as many as `exclusive_pairs` has, including the error of
         the level."""
         many = len(self.exclusive_pairs(component)) if many is None else many
         wider = self.scores[2][int(self.part.kinds[component])][0]
