@@ -309,21 +309,16 @@ def test_no_import_circle():
     assert not left
 
 
-# What a slice may call alike: the parts that its command has as others have them. A module of `cli` is a command, and one of `experiments`
-# that has a command's name is its sessions.
-PARTS_OF_SLICES = {"command", "experiment", "planning", "output", "text", "page", "junit"}
-
-
 def test_names_of_modules_and_of_classes_are_unique():
-    """So that a name leads to one place. Classes that begin with _ belong to their module."""
-    modules: Counter[str] = Counter()
-    classes: Counter[str] = Counter()
-    for path, text in python_sources():
-        command = path.parts[0] in ("cli", "experiments") and path.stem.strip("_") in registry.commands()
-        part = path.parts[0] in SLICES and path.stem in PARTS_OF_SLICES
-        if not (command or part or path.stem.startswith("__")):
-            modules[path.stem] += 1
-        classes.update(re.findall(r"(?m)^class ([A-Z]\w*)", text))
+    """So that a name leads to one place. A plural is no other name. Classes that begin with _ belong to their module."""
+    modules = Counter(
+        path.stem.strip("_").removesuffix("s")
+        for path, _ in python_sources()
+        if path.stem not in ("__init__", "__main__")
+    )
+    classes = Counter(
+        name for _, text in python_sources() for name in re.findall(r"(?m)^class ([A-Z]\w*)", text)
+    )
     assert [name for name, count in modules.items() if count > 1] == []
     assert [name for name, count in classes.items() if count > 1] == []
 

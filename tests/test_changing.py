@@ -25,12 +25,12 @@ FIGURE = ("src/model/figures.h", "src/result/statistics.cpp")
 CONDITION = ("python/imb/model/conditions.py", "python/imb/mpi/host_conditions.py")
 LOG_FORMAT = ("python/imb/readers/collbench_text.py", "python/imb/readers/formats.py")
 MPI_LIBRARY = ("python/imb/model/mpis.py", "python/imb/tune/acme.py", "python/imb/tune/tuner.py")
-COMMAND = ("python/imb/cli/conditions.py", "python/imb/registry.py")
+COMMAND = ("python/imb/cli/environment.py", "python/imb/registry.py")
 OPTION_OF_A_COMMAND = ("python/imb/cli/diagnose.py",)
 SLICE = (
     "python/imb/spread/__init__.py",
-    "python/imb/spread/command.py",
-    "python/imb/spread/experiment.py",
+    "python/imb/spread/spread_command.py",
+    "python/imb/spread/spread_experiment.py",
     "python/imb/registry.py",
 )
 EXPERIMENT = (
@@ -322,11 +322,11 @@ def test_an_mpi_library_is_its_class_and_its_tuner(tree: Path, tmp_path: Path) -
 @pytest.mark.slow
 def test_a_command_is_its_module_and_a_line(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
-    listed = imb(tree, tmp_path, "conditions", "records.jsonl")
+    listed = imb(tree, tmp_path, "environment", "records.jsonl")
     assert listed.returncode == 0, listed
     assert re.search(r"(?m)^MPI library +MPI at hand$", listed.stdout), listed
     assert "List the conditions of a run." in imb(tree, tmp_path, "--help").stdout
-    unknown = imb(tree, tmp_path, "conditions", "nothing")
+    unknown = imb(tree, tmp_path, "environment", "nothing")
     assert unknown.returncode == 2 and unknown.stderr.count("\n") == 1, unknown
 
 

@@ -87,14 +87,14 @@ class Scratch:
 
     def _link_builds(self) -> None:
         """The programs that `make` built are those of `imb build`."""
-        from imb.mpi import build, installations
+        from imb.mpi import installations, suite_build
 
         with patch.dict(os.environ, {"XDG_CACHE_HOME": str(self.cache)}):
             for key, prefix in _mpis().items():
                 programs = TOP / "build" / key / "bin"
-                if not build.has_programs(programs, build.all_components()):
+                if not suite_build.has_programs(programs, suite_build.all_components()):
                     sys.exit(f"not all programs are in {programs}; `make build MPI={key}` builds them")
-                place = build.build_folder(build.build_key(installations.find(str(prefix))))
+                place = suite_build.build_folder(suite_build.build_key(installations.find(str(prefix))))
                 place.parent.mkdir(parents=True)
                 place.symlink_to(programs.resolve())
 

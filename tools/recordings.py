@@ -223,7 +223,7 @@ class Recording:
     def _launches(self, session: str) -> list[str]:
         """The table of a single launch, then the lines of launches and what follows them."""
         from imb.experiments.launch_lines import launch_line, warn_of_others
-        from imb.experiments.runs import RunsExperiment
+        from imb.experiments.run_experiment import RunExperiment
         from imb.report.run_tables import print_tables
         from imb.report.terminal import say
         from imb.runner.experiment import SessionEnd
@@ -240,7 +240,7 @@ class Recording:
             for ended in over:
                 say(launch_line(archive, plan, ended))
             warn_of_others(archive, (ended.run for ended in over))
-            runs = RunsExperiment(archive, plan)
+            runs = RunExperiment(archive, plan)
             runs.over_before = 0
             runs.conclude(SessionEnd(over, 0, None, plan))
         return text.getvalue().decode().splitlines()

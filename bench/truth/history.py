@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 
 import numpy as np
-from imb.history.sessions import History, history, sessions_of
+from imb.history.session_history import History, history, sessions_of
 from imb.model.observations import Key, Launch, Side
 from imb.model.records import End, Result, Run
 from numpy.typing import NDArray

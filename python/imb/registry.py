@@ -96,9 +96,9 @@ CORE = Entries(
         ),
     },
     experiments={
-        None: "imb.experiments.runs:RunsExperiment",
-        "ab": "imb.experiments.ab:AbExperiment",
-        "baseline": "imb.experiments.baseline:RecheckExperiment",
+        None: "imb.experiments.run_experiment:RunExperiment",
+        "ab": "imb.experiments.ab_experiment:AbExperiment",
+        "baseline": "imb.experiments.baseline_experiment:RecheckExperiment",
     },
 )
 

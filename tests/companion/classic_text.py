@@ -10,7 +10,7 @@ from typing import NamedTuple
 from imb.model.options import PassLimits, pass_limits
 from imb.model.records import PARTS, QUANTILES, End, Failure, Record, Result, Run
 from imb.model.units import NOT_KNOWN, count_of
-from imb.readers.table import CELL
+from imb.readers.parsed_log import CELL
 from imb.report.pass_notes import notes_on_passes, row_place
 
 _NOTICEABLE_DRIFT = 0.1  # as in src/result/measurement.h

@@ -83,7 +83,7 @@ def test_ranks_that_share_no_cores_of_an_allocation_are_bound(ranks: int, nodes:
 
 @pytest.mark.slice("startup")
 def test_how_many_ranks_are_offered() -> None:
-    from imb.startup.planning import offered_ranks
+    from imb.startup.startup_planning import offered_ranks
 
     bare = Intent(ranks=2)
     each = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_CPUS_ON_NODE": "16"}

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 from companion import fake_mpi
 from companion.door import Imb, junit_cases
-from imb.mpi import build, builds, installations
+from imb.mpi import existing_builds, installations, suite_build
 from imb.runner import recheck
 from imb.store import baseline_versions
 from imb.store.names import load
@@ -418,7 +418,7 @@ def test_a_check_under_another_mpi_takes_programs_of_that_mpi(
     said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "old"), "--launches", 2, "--label", "first")
     assert said.code == 0 and imb("baseline", "set", "ours", "first").code == 0
     fake_mpi.make(tmp_path / "new")
-    cached = builds.cache_folder() / build.build_key(installations.find(str(tmp_path / "new")))
+    cached = existing_builds.cache_folder() / suite_build.build_key(installations.find(str(tmp_path / "new")))
     cached.mkdir(parents=True)
     (cached / "bin").symlink_to(tmp_path / "new" / "bin")
     said = imb("baseline", "check", "ours", "--mpi", tmp_path / "new")
@@ -434,7 +434,7 @@ def test_a_check_under_another_mpi_builds_the_component_that_it_needs(
     said = imb("run", "PingPong", *fake_mpi.make(tmp_path / "old"), "--label", "first")
     assert said.code == 0 and imb("baseline", "set", "ours", "first").code == 0
     fake_mpi.make(tmp_path / "new")
-    bin_folder = build.build_folder(build.build_key(installations.find(str(tmp_path / "new"))))
+    bin_folder = suite_build.build_folder(suite_build.build_key(installations.find(str(tmp_path / "new"))))
     bin_folder.mkdir(parents=True)
     (bin_folder / "IMB-RMA").touch()
     built = Mock(return_value=tmp_path / "new" / "bin")

@@ -14,7 +14,7 @@ from imb import registry
 from imb.cli import launching
 from imb.model import mpis as known_mpis
 from imb.model import suite
-from imb.mpi import build, builds, installations
+from imb.mpi import existing_builds, installations, suite_build
 
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 project(small LANGUAGES CXX)
@@ -33,7 +33,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "src" / "benchmarks" / "components.txt").write_text("MPI1\n")
     (folder / "CMakeLists.txt").write_text(CMAKE)
     (folder / "src" / "main.cpp").write_text('#include <cstdio>\nint main() { std::puts("1"); }\n')
-    for module in ("build", "builds"):
+    for module in ("suite_build", "existing_builds"):
         monkeypatch.setattr(f"imb.mpi.{module}.suite_folder", lambda: folder)
     monkeypatch.setenv("CXXFLAGS", "-O0 -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX")
     return folder
@@ -108,7 +108,7 @@ def test_what_make_builds_otherwise_is_not_used(
         }
         lines = (f"{name}:STRING={value}\n" for name, value in {**entries, **changed}.items())
         cache.write_text("".join(lines))
-        return build.folder_of_make(mpi, None)
+        return suite_build.folder_of_make(mpi, None)
 
     assert of() == cache.parent
     assert of(CMAKE_CXX_COMPILER=sys.executable) is None
@@ -119,11 +119,11 @@ def test_what_make_builds_otherwise_is_not_used(
 def test_a_dry_run_and_a_usage_error_build_nothing(mpi: lab.Mpi, imb: Imb, small: Path) -> None:
     said = imb("run", "PingPong", "--mpi", mpi.wrapper, "--dry-run")
     assert said.code == 0 and said.err == "", said.err
-    assert re.search(rf" {builds.cache_folder()}/\S+/bin/IMB-MPI1 PingPong ", said.out), said.out
+    assert re.search(rf" {existing_builds.cache_folder()}/\S+/bin/IMB-MPI1 PingPong ", said.out), said.out
     for words in (["--cpus", "0,99999"], ["--cpus", "0,1", "--bind", "core"]):
         said = imb("run", "PingPong", "--mpi", mpi.wrapper, *words)
         assert said.code == 2 and len(said.err.splitlines()) == 1, said.err
-    assert not builds.cache_folder().exists()
+    assert not existing_builds.cache_folder().exists()
 
 
 def test_a_build_shows_that_it_goes_on(
@@ -141,11 +141,11 @@ def test_an_interrupted_build_goes_on_where_it_was(mpi: lab.Mpi, small: Path) ->
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build.build(installation, on_percent=interrupted)
+        suite_build.build(installation, on_percent=interrupted)
     shown: list[float] = []
-    place = build.build(installation, on_percent=shown.append)
+    place = suite_build.build(installation, on_percent=shown.append)
     assert said_by(str(place)) == "1\n" and len(shown) < 2  # nothing was compiled again
-    assert [path.name for path in builds.cache_folder().iterdir()] == [place.parent.name]
+    assert [path.name for path in existing_builds.cache_folder().iterdir()] == [place.parent.name]
 
 
 def test_a_failed_build_shows_what_the_compiler_says(mpi: lab.Mpi, imb: Imb, small: Path) -> None:
@@ -186,7 +186,7 @@ def test_the_suite_is_built_and_runs(imb: Imb, tmp_path: Path, monkeypatch: pyte
         f'set(OPENIMB_PURE_FROM "{built}" CACHE PATH "")\n' + (sources / "CMakeLists.txt").read_text()
     )
     (copy / "src" / "benchmarks" / "components.txt").write_text("MPI1\n")
-    monkeypatch.setattr("imb.mpi.build.suite_folder", lambda: copy)
+    monkeypatch.setattr("imb.mpi.suite_build.suite_folder", lambda: copy)
     monkeypatch.setenv("CMAKE_BUILD_TYPE", "Debug")
     monkeypatch.setenv("CXXFLAGS", "-O0 -g0")
     said = imb("run", "PingPong", "--mpi", lab.MAIN[0].wrapper, "--precision", "100%", "--", "-msglog", "2")

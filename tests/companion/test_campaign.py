@@ -18,15 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.runner import campaign, passes, planning, session
+from imb.runner import campaign_definition, passes, planning, session
 from imb.runner.progress import limit_in_words
 from imb.store.store import Archive
 
 BENCHMARKS = 'benchmarks = ["PingPong"]\n'
 
 
-def parse(text: str) -> campaign.Campaign:
-    return campaign.parse_campaign(text, Path("/somewhere/trial.toml"))
+def parse(text: str) -> campaign_definition.Campaign:
+    return campaign_definition.parse_campaign(text, Path("/somewhere/trial.toml"))
 
 
 # --- Files ---------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_axes_are_combined_and_settings_add_up() -> None:
         arguments = "-map '2x1'"
         """
     )
-    found = campaign.variants(made)
+    found = campaign_definition.variants(made)
     assert list(found) == ["x/1x2", "x/2x1", "y/1x2", "y/2x1"]
     assert found["x/1x2"].env == {"A": 1, "B": "three"}
     assert found["x/2x1"].arguments == ["-time", "1", "-map", "2x1"]
@@ -172,12 +172,12 @@ def test_every_example_is_a_campaign() -> None:
     files = sorted((lab.TOP / "examples").glob("*.toml"))
     assert len(files) >= 6
     for file in files:
-        made, _ = campaign.read_campaign(file)
-        assert made.name == file.stem and len(campaign.variants(made)) >= 2
+        made, _ = campaign_definition.read_campaign(file)
+        assert made.name == file.stem and len(campaign_definition.variants(made)) >= 2
         # A launch that hangs ends; one that measures as long as it may does not reach the limit.
         assert made.timeout, file
-        arguments = campaign.split_words(made.arguments)
-        for chosen in campaign.selections(made):
+        arguments = campaign_definition.split_words(made.arguments)
+        for chosen in campaign_definition.selections(made):
             for component, names in chosen.items():
                 rows = passes.rows_of(component, names, arguments, 2)
                 assert passes.usual_budget(component, rows) * made.segments**0.5 < made.timeout / 2, file
@@ -186,22 +186,28 @@ def test_every_example_is_a_campaign() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("", campaign.VariantSettings(launcher_options=[])),
-        ("A=1 B='x y'", campaign.VariantSettings(env={"A": "1", "B": "x y"}, launcher_options=[])),
+        ("", campaign_definition.VariantSettings(launcher_options=[])),
+        ("A=1 B='x y'", campaign_definition.VariantSettings(env={"A": "1", "B": "x y"}, launcher_options=[])),
         (
             "A= --mca btl self,tcp",
-            campaign.VariantSettings(env={"A": ""}, launcher_options=["--mca", "btl", "self,tcp"]),
+            campaign_definition.VariantSettings(env={"A": ""}, launcher_options=["--mca", "btl", "self,tcp"]),
         ),
-        ("mpi=mpich cpus=0,3", campaign.VariantSettings(mpi="mpich", cpus=[0, 3], launcher_options=[])),
-        ("hosts=a,b ppn=2", campaign.VariantSettings(hosts=["a", "b"], ppn=2, launcher_options=[])),
+        (
+            "mpi=mpich cpus=0,3",
+            campaign_definition.VariantSettings(mpi="mpich", cpus=[0, 3], launcher_options=[]),
+        ),
+        (
+            "hosts=a,b ppn=2",
+            campaign_definition.VariantSettings(hosts=["a", "b"], ppn=2, launcher_options=[]),
+        ),
         (
             "arguments='-off_cache -1'",
-            campaign.VariantSettings(arguments="-off_cache -1", launcher_options=[]),
+            campaign_definition.VariantSettings(arguments="-off_cache -1", launcher_options=[]),
         ),
     ],
 )
-def test_a_variant_in_one_line(text: str, wanted: campaign.VariantSettings) -> None:
-    assert campaign.parse_variant(text) == wanted
+def test_a_variant_in_one_line(text: str, wanted: campaign_definition.VariantSettings) -> None:
+    assert campaign_definition.parse_variant(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -216,7 +222,7 @@ def test_a_variant_in_one_line(text: str, wanted: campaign.VariantSettings) -> N
 )
 def test_mistakes_in_such_a_line(text: str, says: str) -> None:
     with pytest.raises(ImbError, match=r".") as error:
-        campaign.parse_variant(text)
+        campaign_definition.parse_variant(text)
     assert says in str(error.value)
 
 
@@ -719,12 +725,12 @@ def test_ab_of_two_rules_of_starting_judges_nothing(imb: Imb, tmp_path: Path) ->
 def test_ab_interleaves_what_can_run_side_by_side(more: list[str], reason: str | None) -> None:
     """Whether it does, and why not, is known from the campaign alone."""
     names: list[str | list[str]] = [word for word in more if word[0] in "PS"]
-    both = campaign.parse_variant(more[more.index("--both") + 1] if "--both" in more else "")
-    made = campaign.Campaign(
+    both = campaign_definition.parse_variant(more[more.index("--both") + 1] if "--both" in more else "")
+    made = campaign_definition.Campaign(
         name="t", benchmarks=names, classic="--classic" in more, common=both,
-        variants={"a": campaign.VariantSettings(), "b": campaign.VariantSettings()},
+        variants={"a": campaign_definition.VariantSettings(), "b": campaign_definition.VariantSettings()},
     )  # fmt: skip
-    found = campaign.interleaving_obstacle(made)
+    found = campaign_definition.interleaving_obstacle(made)
     assert reason in found if reason and found else (found is None) == (reason is None)
 
 

@@ -25,7 +25,7 @@ from imb.model.conditions import (
 )
 from imb.model.observations import Side, launches_of
 from imb.model.records import read
-from imb.mpi import compiler_wrappers, doctor, host_conditions, installations
+from imb.mpi import compiler_wrappers, host_conditions, installations, readiness_checks
 from imb.mpi.launch import LaunchEnd
 from imb.mpi.load import Load, Moment, load_between, moment
 from imb.report.page import report_page
@@ -90,7 +90,7 @@ def test_each_trouble_is_a_warning_with_advice(
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)), raising=False)
     now = msgspec.structs.replace(QUIET, machine=msgspec.structs.replace(QUIET.machine, **machine), **change)
-    findings = [finding for finding in doctor.machine_checks(now) if finding.level != "ok"]
+    findings = [finding for finding in readiness_checks.machine_checks(now) if finding.level != "ok"]
     assert [finding.what for finding in findings if finding.what != "/dev/shm"] == ([what] if what else [])
     assert all(finding.advice for finding in findings)
 
@@ -142,7 +142,7 @@ def test_each_trouble_is_a_warning_with_advice(
 )
 def test_verdicts_on_two_ranks(outcome: Any, status: int, text: str, level: str, says: str) -> None:
     ended = LaunchEnd(outcome=outcome, status=status, seconds=0.5)
-    finding = doctor.launch_check("two ranks", "mpiexec …", ended, text, ["no such device"])
+    finding = readiness_checks.launch_check("two ranks", "mpiexec …", ended, text, ["no such device"])
     assert finding.level == level and says in finding.found and bool(finding.advice) == (level != "ok")
 
 
@@ -392,7 +392,7 @@ def test_transports_that_an_mpi_names_itself(flavor: str, text: str, said: str |
 
 def test_doctor_has_the_word_of_the_mpi_beside_the_measured_path() -> None:
     text = "openimb-check 2 1 0.3 x\nopenimb-path 33554432 lo=0\n"
-    finding = doctor.launch_check(
+    finding = readiness_checks.launch_check(
         "two ranks", "mpiexec", LaunchEnd(outcome="finished", status=0, seconds=0.5), text, [], "on-host sm"
     )
     assert "by shared memory (the MPI itself: on-host sm)" in finding.found

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from imb.model.records import Result
 from imb.readers.formats import parse
-from imb.readers.table import Log
+from imb.readers.parsed_log import Log
 
 TEXTS = {path.stem: path.read_bytes() for path in sorted(Path(__file__).parents[1].glob("reference/*.txt"))}
 TEXTS |= {"groups": GROUPS, "notes": NOTED, "passes": PASSES, "pingpong": PINGPONG, "labeled": LABELED}

@@ -19,9 +19,9 @@ from imb.model import mpis
 from imb.model.gpus import Link, arguments, uses_gpu
 from imb.mpi import gpu_checks, host_gpus, installations
 from imb.mpi import nvml as nvml_of
-from imb.mpi.doctor import Check
 from imb.mpi.installations import Installation
-from imb.runner import campaign
+from imb.mpi.readiness_checks import Check
+from imb.runner import campaign_definition
 from imb.store.store import Archive
 
 NVIDIA = "0000:17:00.0"
@@ -750,8 +750,11 @@ READY = TOP / "examples" / "gpu-memory.toml"
 
 
 def test_the_ready_campaign() -> None:
-    made, _ = campaign.read_campaign(READY)
-    found = {name: campaign.gpu_arguments(one) for name, one in campaign.variants(made).items()}
+    made, _ = campaign_definition.read_campaign(READY)
+    found = {
+        name: campaign_definition.gpu_arguments(one)
+        for name, one in campaign_definition.variants(made).items()
+    }
     assert found["host"] == ["-memory", "host"]
     assert found["device"] == ["-memory", "D"] and found["managed"] == ["-memory", "M"]
 
@@ -781,11 +784,12 @@ def test_documented_commands_on_gpu_memory_are_accepted(imb: Imb, tmp_path: Path
 
 
 def test_variants_of_ab_say_their_memory() -> None:
-    assert campaign.parse_variant("memory=cuda,host gpu=1").memory == "cuda,host"
-    both = campaign.merge_settings(
-        campaign.VariantSettings(memory="cuda"), campaign.parse_variant("UCX_TLS=tcp memory=host")
+    assert campaign_definition.parse_variant("memory=cuda,host gpu=1").memory == "cuda,host"
+    both = campaign_definition.merge_settings(
+        campaign_definition.VariantSettings(memory="cuda"),
+        campaign_definition.parse_variant("UCX_TLS=tcp memory=host"),
     )
-    assert campaign.gpu_arguments(both) == ["-memory", "host"]
+    assert campaign_definition.gpu_arguments(both) == ["-memory", "host"]
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from imb.model.records import (
 from imb.readers import columnar
 from imb.readers.formats import parse
 from imb.readers.imb_facts import run_of
+from imb.readers.parsed_log import Log
 from imb.readers.preamble import LogEvent
-from imb.readers.table import Log
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "schema" / "examples"

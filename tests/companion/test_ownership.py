@@ -15,7 +15,7 @@ from companion import fake_mpi
 from companion.cluster import until
 from companion.door import Imb
 from imb.model import secrecy
-from imb.model.baselines import Baseline
+from imb.model.baseline_record import Baseline
 from imb.model.errors import ImbError
 from imb.mpi import host_conditions
 from imb.mpi.secret_filter import SecretFilter

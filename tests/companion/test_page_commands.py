@@ -18,7 +18,7 @@ import pytest
 from companion import cluster, short_launches
 from companion.door import Imb, Said
 from imb import registry
-from imb.mpi import build, installations
+from imb.mpi import installations, suite_build
 from imb.store.store import Archive
 
 pytestmark = [
@@ -224,7 +224,7 @@ def reader(top: Path, mpis: Sequence[lab.Mpi]) -> Reader:
     for name in ("IMB_ARCHIVE", "XDG_DATA_HOME"):
         environment.pop(name, None)
     for wrapper, mpi in [*((mpi.wrapper, mpi) for mpi in mpis), (f"{top}/opt/openmpi/bin/mpicxx", openmpi)]:
-        programs = build.build_folder(build.build_key(installations.mpi_of(Path(wrapper))))
+        programs = suite_build.build_folder(suite_build.build_key(installations.mpi_of(Path(wrapper))))
         programs.parent.parent.mkdir(parents=True, exist_ok=True)
         programs.parent.symlink_to(mpi.build)
     return Reader(top, environment)

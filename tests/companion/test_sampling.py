@@ -14,7 +14,7 @@ from companion.door import Imb
 from imb.cli.launching import locate_variant
 from imb.model.errors import ImbError
 from imb.model.records import Result, Run
-from imb.runner import campaign, planning, session, stored_sessions
+from imb.runner import campaign_definition, planning, session, stored_sessions
 from imb.runner.passes import Sampling, most_seconds, rows_of, usual_budget, words_of
 from imb.runner.progress import Progress
 from imb.store.store import Archive
@@ -165,7 +165,7 @@ def planned(tmp_path: Path, **words: str) -> dict[str, str]:
     """The IMB arguments by variant."""
     mpi, programs = fake_mpi.make(tmp_path / "mpi")[1::2]
     text = FILE.format(**{"top": "", "common": "", "a": ""} | words, mpi=mpi, programs=programs)
-    made = campaign.parse_campaign(text, tmp_path / "trial.toml")
+    made = campaign_definition.parse_campaign(text, tmp_path / "trial.toml")
     plan = planning.campaign_plan(made, locate_variant, seed=1)
     return {plan.variants[item.variant].name: " ".join(item.arguments[3:]) for item in plan.items}
 

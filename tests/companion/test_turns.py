@@ -23,7 +23,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from imb.model.records import Run
 from imb.readers.formats import parse
-from imb.runner import campaign, planning, session
+from imb.runner import campaign_definition, planning, session
 from imb.runner.interleave import TURN_LIMIT, Conductor
 from imb.store.store import Archive
 
@@ -184,7 +184,7 @@ def test_a_limit_holds_although_strangers_keep_connecting() -> None:
 def test_a_turn_may_last_a_minute_or_ten_times_the_longest_one(longest: float, limit: float) -> None:
     """By default. Without a minute's waiting: what the server has measured is set, not measured."""
     text = 'benchmarks = ["PingPong"]\n[variants.a]\n[variants.b]\n'
-    assert campaign.parse_campaign(text, Path("x.toml")).turn_timeout is None and TURN_LIMIT == 60
+    assert campaign_definition.parse_campaign(text, Path("x.toml")).turn_timeout is None and TURN_LIMIT == 60
     for waited, lost in (
         (limit - 0.1, None),
         (
@@ -472,7 +472,7 @@ def test_cells_of_a_round_that_measure_the_same_run_together(tmp_path: Path) -> 
     from imb.cli.launching import locate_variant
     from imb.runner import session
 
-    made, _ = campaign.read_campaign(file)
+    made, _ = campaign_definition.read_campaign(file)
     plan = planning.campaign_plan(made, locate_variant, seed=1)
     lots = session.launch_batches(plan, plan.items)
     assert len(lots) == 2 * 2 * 3  # rounds, ranks, launches of a variant

@@ -12,7 +12,7 @@ import pytest
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
 from imb.history import prediction, steps
-from imb.history.sessions import CORRELATED, sessions_of
+from imb.history.session_history import CORRELATED, sessions_of
 from imb.model.observations import Launch
 from imb.model.records import Platform, Result, Run, write
 from imb.report import terminal

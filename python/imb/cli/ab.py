@@ -50,7 +50,7 @@ from imb.report.terminal import explain_wait, say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.runner.campaign import Campaign
+    from imb.runner.campaign_definition import Campaign
     from imb.runner.session import Plan
 
 VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., launcher options; see above."
@@ -216,7 +216,7 @@ def command(
     With --submit, the command that compares is printed, to be run after the job.
     """
     from imb.compare.comparison import CompareSettings
-    from imb.experiments.ab import AbExperiment, AbSettings
+    from imb.experiments.ab_experiment import AbExperiment, AbSettings
     from imb.experiments.session_loop import carry_out
     from imb.runner import session
 
@@ -318,7 +318,7 @@ def _plan_campaign(
     import msgspec
 
     from imb.runner import planning
-    from imb.runner.campaign import (
+    from imb.runner.campaign_definition import (
         USUAL_SEGMENTS,
         Campaign,
         VariantSettings,

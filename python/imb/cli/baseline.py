@@ -35,7 +35,7 @@ from imb.report.terminal import columns, say, write_json
 from imb.store.store import Archive, StoredRun
 
 if TYPE_CHECKING:
-    from imb.model.baselines import Baseline
+    from imb.model.baseline_record import Baseline
     from imb.runner.session import Plan
 
 app = typer.Typer(
@@ -289,7 +289,7 @@ def check(
     --setting, and the variables of MPIs and transports that are set now. The old launches get the recorded variables. What
     cannot be restored is printed, such as setup commands and a variable that was not set then.
     """
-    from imb.experiments.baseline import CheckSettings, RecheckExperiment, check_of, print_check
+    from imb.experiments.baseline_experiment import CheckSettings, RecheckExperiment, check_of, print_check
     from imb.experiments.session_loop import carry_out
     from imb.runner import session
     from imb.store import baseline_versions, names
@@ -373,7 +373,7 @@ def _plan_check(
     """The plan that launches the baseline again. `with_old`: also launch its own MPI and programs,
     interleaved. Raises ImbError."""
     from imb.runner import recheck
-    from imb.runner.campaign import parse_variant
+    from imb.runner.campaign_definition import parse_variant
 
     recheck.refuse_if_imported(baseline)
     wrapper = fact(str, baseline.launches[0].facts, "conditions", "mpi_wrapper")

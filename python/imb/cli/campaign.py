@@ -36,7 +36,7 @@ from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.runner import session
-    from imb.runner.campaign import Campaign
+    from imb.runner.campaign_definition import Campaign
 
 
 def command(
@@ -181,7 +181,7 @@ def _campaign_of(file: Path | None, launches: int | None, timeout: float | None)
     """The campaign, with the values of options, and a hash of its file. Raises ImbError."""
     import msgspec
 
-    from imb.runner.campaign import classic_argument, examine_campaign, read_campaign
+    from imb.runner.campaign_definition import classic_argument, examine_campaign, read_campaign
 
     if file is None:
         raise ImbError(f"FILE is missing; give a campaign, or --resume; {_place_of_examples()}")
@@ -218,7 +218,7 @@ def _plan_campaign(campaign: Campaign, source: str, seed: int | None, job: Job) 
 
 def _find_campaign(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
     from imb.runner import stored_sessions
-    from imb.runner.campaign import read_campaign
+    from imb.runner.campaign_definition import read_campaign
 
     if launches or seed is not None:
         raise ImbError(

@@ -15,7 +15,7 @@ from imb.model.units import count_of
 from imb.report.terminal import LEVEL_MARKS, Screen, say, write_data
 
 if TYPE_CHECKING:
-    from imb.mpi.doctor import Check
+    from imb.mpi.readiness_checks import Check
 
 
 def command(
@@ -63,27 +63,27 @@ def command(
 
 def _findings(choice: str | None) -> Iterator[Check]:
     from imb.model.mpis import PACKAGES
-    from imb.mpi import doctor, gpu_checks, host_conditions, host_gpus, installations, nvml
+    from imb.mpi import gpu_checks, host_conditions, host_gpus, installations, nvml, readiness_checks
 
-    yield from doctor.machine_checks(host_conditions.gather())
+    yield from readiness_checks.machine_checks(host_conditions.gather())
     present = nvml.add_figures(host_gpus.gpus_of_host())
     yield from gpu_checks.checks(present)
-    yield from doctor.tools()
+    yield from readiness_checks.tools()
     installed = [chosen_mpi(choice)] if choice else installations.find_all()
     if not installed:
-        yield doctor.Check(
+        yield readiness_checks.Check(
             "problem",
             "MPI",
             "none found",
             f"load its module, or {PACKAGES}",
         )
     for package in installations.overwritten_packages(installed) if not choice else []:
-        yield doctor.Check(
+        yield readiness_checks.Check(
             "warning",
             f"package {package}",
             "installed beside this Python, but its mpiexec is another MPI's",
             "install each MPI in a virtual environment of its own, and name that with --mpi",
         )
     for mpi in installed:
-        yield from doctor.installation(mpi)
+        yield from readiness_checks.installation(mpi)
         yield from gpu_checks.support_checks(mpi, present.gpus)

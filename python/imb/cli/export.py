@@ -80,7 +80,7 @@ def command(
       imb export 3fa9 --samples > samples.csv
       imb export IMBrun_*.log --format parquet --output results.parquet
     """
-    from imb.report import export
+    from imb.report import export_formats
     from imb.store.files import sources_of
     from imb.store.outputs import refuse_overwriting
 
@@ -104,20 +104,20 @@ def command(
     selected = readable_sources(store, runs) if runs else read_each(store.ids(), store.whole_run)
     if output:
         refuse_overwriting(store, output, sources_of(selected), "--output")
-    export.note_unread_rows(store, selected, from_index=format in ("csv", "parquet") and not samples)
+    export_formats.note_unread_rows(store, selected, from_index=format in ("csv", "parquet") and not samples)
     match format:
         case "csv":
-            export.write_csv(store, selected, output, separator, samples=samples)
+            export_formats.write_csv(store, selected, output, separator, samples=samples)
         case "parquet":
             assert output
-            export.write_parquet(store, selected, output, samples=samples)
+            export_formats.write_parquet(store, selected, output, samples=samples)
         case "json":
-            export.write_json(selected, output)
+            export_formats.write_json(selected, output)
         case "jsonl":
-            export.write_json_lines(selected, output)
+            export_formats.write_json_lines(selected, output)
         case "markdown":
-            export.write_markdown(selected, output)
+            export_formats.write_markdown(selected, output)
         case "prometheus":
-            export.write_prometheus(selected, output)
+            export_formats.write_prometheus(selected, output)
         case "github-benchmark":
-            export.write_github_benchmark(selected, output)
+            export_formats.write_github_benchmark(selected, output)

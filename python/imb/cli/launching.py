@@ -23,7 +23,7 @@ from imb.runner.passes import Sampling, precision_share
 if TYPE_CHECKING:
     from imb.model.intent import Intent
     from imb.mpi.installations import Installation
-    from imb.runner.campaign import Campaign, VariantSettings
+    from imb.runner.campaign_definition import Campaign, VariantSettings
     from imb.runner.session import Plan
 
 MpiOption = Annotated[
@@ -248,10 +248,10 @@ def prepare(
 ) -> tuple[Installation, Path]:
     """The MPI, and the folder that has, or will have (`build_for`), the suite's programs for it. Raises
     ImbError."""
-    from imb.mpi import build
+    from imb.mpi import suite_build
 
     mpi = chosen_mpi(choice, programs)
-    return mpi, programs or build.place_of(mpi, compiler)
+    return mpi, programs or suite_build.place_of(mpi, compiler)
 
 
 def chosen_mpi(choice: str | None, programs: Path | None = None) -> Installation:
@@ -328,7 +328,7 @@ def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:
 
 def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
     """Build the programs that the plans of a campaign need, for each of its MPIs and compilers."""
-    from imb.runner.campaign import variants
+    from imb.runner.campaign_definition import variants
 
     components = components_of(plans)
     builds = {
@@ -341,10 +341,10 @@ def build_variants(campaign: Campaign, plans: Sequence[Plan]) -> None:
 def ready_programs(mpi: Installation, compiler: str | None, components: Collection[str] = ()) -> Path:
     """The folder of the suite's programs for an MPI, with at least these components, built if needed. Exits
     with 1 if the build fails."""
-    from imb.mpi import build
+    from imb.mpi import suite_build
 
-    place = build.place_of(mpi, compiler)
-    return place if build.has_programs(place, components) else build_programs(mpi, compiler, components)
+    place = suite_build.place_of(mpi, compiler)
+    return place if suite_build.has_programs(place, components) else build_programs(mpi, compiler, components)
 
 
 BUILD_BEAT = 4.0  # seconds between progress lines of a build without a terminal
@@ -357,12 +357,12 @@ def build_programs(
     already. Exits with 1 if the build fails. `components`: the required ones; all if empty."""
     from rich.progress import Progress
 
-    from imb.mpi import build
+    from imb.mpi import suite_build
 
-    place = build.build_folder(build.build_key(mpi, compiler))
-    make_folder = build.folder_of_make(mpi, compiler)
-    components = components or build.all_components()
-    if build.has_programs(place, components) and not again:
+    place = suite_build.build_folder(suite_build.build_key(mpi, compiler))
+    make_folder = suite_build.folder_of_make(mpi, compiler)
+    components = components or suite_build.all_components()
+    if suite_build.has_programs(place, components) and not again:
         return place
     missing = f"what is missing in {make_folder}; " if make_folder else ""
     screen = Screen(err=True)
@@ -387,8 +387,8 @@ def build_programs(
         if not console.is_terminal:
             threading.Thread(target=beat, daemon=True).start()
         try:
-            return build.build(mpi, compiler, components, on_percent=show)
-        except build.BuildError as error:
+            return suite_build.build(mpi, compiler, components, on_percent=show)
+        except suite_build.BuildError as error:
             bar.stop()
             say(*error.words.splitlines(), f"imb: {error}", err=True)
             raise typer.Exit(Status.FAILED) from None

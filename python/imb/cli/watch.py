@@ -73,7 +73,7 @@ def command(
     Exit status: 0 no slower step, 10 slower step, drift or newest session, 11 too few sessions (fewer than 6) or too noisy, 2 usage error.
     """
     from imb.compare.comparison import parse_bands
-    from imb.history.sessions import EXIT, HistorySettings, history
+    from imb.history.session_history import EXIT, HistorySettings, history
     from imb.model.observations import Side
     from imb.store.store import Archive
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from imb.compare.kinds import refuse_other_kinds
 from imb.compare.variance import Variance
-from imb.diagnose import causes, curves, expectations, gpu_link, launches, parts, paths, shape, spread
+from imb.diagnose import causes, curves, expectations, gpu_link, launches, parts, path_rules, shape, spread
 from imb.diagnose.case import (
     LEVELS,
     Case,
@@ -48,7 +48,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     launches.failures,
     launches.separate_ranks,
     launches.ends,
-    paths.used_paths,
+    path_rules.used_paths,
     causes.placement,
     causes.disturbances,
     expectations.latency,

@@ -12,11 +12,11 @@ ENTRIES = Entries(
         "fabric": CommandEntry(
             "Measure",
             "Find the slow host, core, link or switch of a fabric, with known error rates.",
-            "imb.fabric.command",
+            "imb.fabric.fabric_command",
         ),
     },
     experiments={
-        "fabric": "imb.fabric.experiment:FabricExperiment",
+        "fabric": "imb.fabric.fabric_experiment:FabricExperiment",
         "rails": "imb.fabric.rails_experiment:RailsExperiment",
     },
 )

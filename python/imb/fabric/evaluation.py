@@ -19,12 +19,12 @@ from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.fabric.drain import Drain
-    from imb.fabric.experiment import Sources
+    from imb.fabric.fabric_experiment import Sources
+    from imb.fabric.fabric_text import SweepReport
     from imb.fabric.judging.sweep import Endpoint
     from imb.fabric.judging.topology import Topology
     from imb.fabric.judging.verdict import State, Verdict
     from imb.fabric.pair_records import PairLaunch
-    from imb.fabric.text import SweepReport
     from imb.fabric.topology_text import Network
 
 MOST_PASSES = 100  # most passes that an advice names
@@ -105,13 +105,13 @@ def judge_launches(
     launches: Sequence[PairLaunch], sources: Sources, against: SweepReference, notes: Sequence[str]
 ) -> tuple[SweepReport, Topology | None]:
     """The verdict on all these launches, and the topology or None. Raises ImbError."""
+    from imb.fabric.fabric_text import SweepReport
     from imb.fabric.judging.components import FEWEST, hardly_measured_endpoints
     from imb.fabric.judging.earlier_sweeps import divide_by_past as over_past
     from imb.fabric.judging.inference import judge_sweeps
     from imb.fabric.judging.launch_levels import level_launches
     from imb.fabric.judging.loading import endpoints_of, load_of, sweeps_of
     from imb.fabric.judging.verdict import Verdict
-    from imb.fabric.text import SweepReport
 
     all_notes = list(notes)
     endpoints = endpoints_of(launches)
@@ -255,8 +255,8 @@ def drains_of(judged: SweepReport, network: Network | None) -> tuple[list[Drain]
     hosts whose names cannot be Slurm nodes. A silent host that may only have waited for another one is left
     out."""
     from imb.fabric.drain import drain_of
+    from imb.fabric.fabric_text import longer_phrase
     from imb.fabric.judging.pairs import cause_of
-    from imb.fabric.text import longer_phrase
 
     endpoints, verdict = judged.endpoints, judged.verdict
     if verdict.state != "bad":

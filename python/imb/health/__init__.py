@@ -7,7 +7,7 @@ ENTRIES = Entries(
         "health": CommandEntry(
             "Machine",
             "Check within seconds that this host is as fast as it was.",
-            "imb.health.command",
+            "imb.health.health_command",
             main="imb.health.status:main",
         )
     }

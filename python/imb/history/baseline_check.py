@@ -12,8 +12,8 @@ from imb.compare.effects import overall_verdict
 from imb.compare.pairing import counted_sessions
 from imb.compare.session_bound import FACTOR
 from imb.history import prediction
-from imb.history.sessions import HistorySettings, levels_by_session
-from imb.model.baselines import Baseline, Hardware, machine_of, placement_of
+from imb.history.session_history import HistorySettings, levels_by_session
+from imb.model.baseline_record import Baseline, Hardware, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.units import count_of, percent_text

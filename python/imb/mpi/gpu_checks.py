@@ -10,10 +10,10 @@ from imb.model.mpis import GPU_TITLES
 from imb.model.text import numbers_in
 from imb.model.units import count_of
 from imb.mpi import host_gpus
-from imb.mpi.doctor import Check
 from imb.mpi.host import allowed_cpus
 from imb.mpi.installations import Installation
 from imb.mpi.nvml import Answer
+from imb.mpi.readiness_checks import Check
 
 NODES = Path("/sys/devices/system/node")
 _APIS = {"NVIDIA": "cuda", "AMD": "rocm"}  # vendor -> API of its GPUs, as in -memory

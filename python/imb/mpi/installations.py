@@ -18,7 +18,7 @@ import msgspec
 from imb.model import mpis
 from imb.model.errors import ImbError
 from imb.model.suite import packaged_programs
-from imb.mpi import builds, compiler_wrappers
+from imb.mpi import compiler_wrappers, existing_builds
 
 PLACES = (
     "/usr/lib64/*/bin",
@@ -280,7 +280,7 @@ def _nearness(mpi: Installation, library: Path | None) -> int:
 def installations_of(known: mpis.MpiLibrary) -> list[Installation]:
     """The installations of an MPI: first those for which `make` has built the suite, then the others in the order of `find_all`."""
     fitting = [mpi for mpi in find_all() if mpi.product is known]
-    return sorted(fitting, key=lambda mpi: not builds.make_folder(mpi.wrapper))
+    return sorted(fitting, key=lambda mpi: not existing_builds.make_folder(mpi.wrapper))
 
 
 def is_name(choice: str) -> bool:

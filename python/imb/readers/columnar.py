@@ -18,7 +18,7 @@ import pyarrow as pa
 from imb.model.catalog import kind_of
 from imb.model.figures import FIGURES
 from imb.model.records import QUANTILES, TIME_FIGURES, Component, Counter, Evidence, Failure, Passes, Result
-from imb.readers.table import Array, Head, LoggedLaunch, Stretch, figures
+from imb.readers.parsed_log import Array, Head, LoggedLaunch, Stretch, figures
 
 _AT_ONCE = 20_000  # records that are converted to columns together
 _TEXT = pa.dictionary(pa.int32(), pa.string())

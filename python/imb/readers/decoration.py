@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from imb.readers.table import Log
+from imb.readers.parsed_log import Log
 
 _CODES = re.compile(
     rb"\x1b\[[0-9:;<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)|\x1b[()*+][A-Z0-9]|\x1b[=>78cDEHMN]|\x0f"

@@ -10,7 +10,7 @@ from imb.model.notes import note_unread
 from imb.model.records import RECORD, Problem, Record, Records, read_launches
 from imb.model.units import count_of
 from imb.readers import imb_text, osu_text
-from imb.readers.table import Log
+from imb.readers.parsed_log import Log
 
 
 class Reader(NamedTuple):

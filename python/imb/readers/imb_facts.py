@@ -22,8 +22,8 @@ from imb.model.records import (
     Run,
 )
 from imb.model.units import count_of
+from imb.readers.parsed_log import MEAN_AND_RATE, MEGABYTES, Log, LoggedLaunch, megabyte_of
 from imb.readers.preamble import LogEvent
-from imb.readers.table import MEAN_AND_RATE, MEGABYTES, Log, LoggedLaunch, megabyte_of
 
 _PART: dict[str, Component] = {
     name: component for component, part in PARTS.items() for name in (part, component)

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from imb.model.records import QUANTILES, Cause, Failure
-from imb.readers.table import CELL, FIELDS, Head, LoggedLaunch, Stretch, arrays_of, number
+from imb.readers.parsed_log import CELL, FIELDS, Head, LoggedLaunch, Stretch, arrays_of, number
 
 MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
 _ALIASES = {"rep.s": "repetitions", "mb/sec": "mbytes/sec", "mbyte/sec": "mbytes/sec", "msgs/sec": "msg/sec"}

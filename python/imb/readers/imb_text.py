@@ -25,6 +25,7 @@ from imb.readers.imb_rows import (
     row_of,
 )
 from imb.readers.logged_launches import Launches
+from imb.readers.parsed_log import Head, Log, Stretch, lacks_time, time_problem
 from imb.readers.preamble import Preamble, read_preamble, starts_part
 from imb.readers.skipped_lines import (
     UnreadRow,
@@ -36,7 +37,6 @@ from imb.readers.skipped_lines import (
     notes_of,
     problems_of,
 )
-from imb.readers.table import Head, Log, Stretch, lacks_time, time_problem
 
 FORMAT = "imb"
 _SOON = 5  # most lines of other text within a table after which a row of any message size continues it

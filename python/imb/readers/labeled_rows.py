@@ -13,7 +13,7 @@ from typing import NamedTuple
 from imb.model.catalog import kind_of
 from imb.model.records import Failure
 from imb.readers.imb_rows import Rows, failure_of, quantiles_of
-from imb.readers.table import Head, LoggedLaunch, lacks_time, megabyte_of, number, time_problem
+from imb.readers.parsed_log import Head, LoggedLaunch, lacks_time, megabyte_of, number, time_problem
 
 BENCHMARK = "simple_halo"
 MARK = b"simple_halo (processes:"  # in the title

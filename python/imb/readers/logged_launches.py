@@ -8,8 +8,8 @@ from imb.model.catalog import kind_of
 from imb.model.records import End, Failure
 from imb.readers.imb_facts import end_of, run_of, unsupported_component
 from imb.readers.messages import WARNING_OF_SUITE, FailureMessages
+from imb.readers.parsed_log import Log, LoggedLaunch
 from imb.readers.preamble import LogEvent, Titles
-from imb.readers.table import Log, LoggedLaunch
 
 
 class Launches:

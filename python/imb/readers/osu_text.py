@@ -11,9 +11,18 @@ from imb.model.gpus import KINDS, UNKNOWN
 from imb.model.records import End, Problem, Run
 from imb.readers.decoration import clean_tags, plain_text, restore_positions
 from imb.readers.messages import FailureMessages
+from imb.readers.parsed_log import (
+    Head,
+    Log,
+    LoggedLaunch,
+    Stretch,
+    arrays_of,
+    lacks_time,
+    number,
+    time_problem,
+)
 from imb.readers.preamble import Titles, read_preamble
 from imb.readers.skipped_lines import UnreadRow, limit_problems, problems_of
-from imb.readers.table import Head, Log, LoggedLaunch, Stretch, arrays_of, lacks_time, number, time_problem
 
 FORMAT = "osu"
 MARK = b"# OSU "
@@ -39,7 +48,7 @@ _WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}[.,:;]?(?!\S)")
 # Benchmarks in which one rank sends to another: letters H, D, M in the command say where each has its buffers. Others use device memory.
 _TRANSFER = re.compile(r"osu_(?:latency|bw|bibw|mbw_mr|multi_lat|(?:put|get|acc|get_acc|cas|fop)_)")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,12}) ms, max: (\d{1,12}) ms, avg: (\d{1,12}) ms$")
-# Name in a header row -> column of imb.readers.table.FIELDS, or a quantile. 1 MB is 10^6 bytes.
+# Name in a header row -> column of imb.readers.parsed_log.FIELDS, or a quantile. 1 MB is 10^6 bytes.
 _COLUMNS = {
     r"Size": "bytes",
     r"Avg Lat(?:ency)?\s?\(us\)|Latency\s?\(us\)": "t_avg",

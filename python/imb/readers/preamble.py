@@ -10,8 +10,8 @@ from imb.model.catalog import all_benchmarks
 from imb.model.records import Mode, State
 from imb.readers.imb_rows import PASSES_NOTE
 from imb.readers.messages import LAUNCHER, is_about_launcher, is_message, may_state_failure, states_failure
+from imb.readers.parsed_log import Head
 from imb.readers.skipped_lines import looks_like_row
-from imb.readers.table import Head
 
 EventKind = Literal[
     "banner", "fact", "calling", "listed", "title", "command", "passes", "end", "failure", "text"

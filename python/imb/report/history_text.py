@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from imb.compare.comparison import Band
-from imb.history.sessions import AFTER, BLIND, Change, ChangePoint, History, NewestDeviation
+from imb.history.session_history import AFTER, BLIND, Change, ChangePoint, History, NewestDeviation
 from imb.model.observations import Key
 from imb.model.units import count_of, percent_text
 from imb.report.marks import NOT_ESTIMABLE, is_estimable, short_number, slower_or_faster

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from imb import __version__
 from imb.compare.comparison import Comparison
 from imb.diagnose import Diagnosis
-from imb.history.sessions import History
+from imb.history.session_history import History
 from imb.model.observations import Side
 from imb.model.text import one_line
 from imb.model.units import count_of

@@ -10,7 +10,7 @@ import numpy as np
 
 from imb.compare.bands import NO_LENGTH, Band, band_of
 from imb.compare.log_speeds import keys_without_band
-from imb.history.sessions import History, HistorySettings, history
+from imb.history.session_history import History, HistorySettings, history
 from imb.history.steps import FEWEST
 from imb.model.errors import ImbError
 from imb.model.observations import Key, Side

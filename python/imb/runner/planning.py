@@ -23,7 +23,7 @@ from imb.model.text import now
 from imb.mpi import prebuilt_programs
 from imb.mpi.installations import Installation
 from imb.runner import passes, session
-from imb.runner.campaign import (
+from imb.runner.campaign_definition import (
     Campaign,
     VariantSettings,
     commands,

@@ -11,7 +11,7 @@ from random import Random
 import msgspec
 
 from imb.model import gpus
-from imb.model.baselines import Baseline, Hardware
+from imb.model.baseline_record import Baseline, Hardware
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.intent import Intent
@@ -22,7 +22,7 @@ from imb.mpi import host_conditions
 from imb.mpi.arguments import override_arguments
 from imb.mpi.installations import Installation
 from imb.runner import session
-from imb.runner.campaign import VariantSettings, gpu_arguments, split_words
+from imb.runner.campaign_definition import VariantSettings, gpu_arguments, split_words
 
 LEAST_PAIRS = 10  # default number of pairs of an old and a new launch
 

@@ -7,8 +7,8 @@ ENTRIES = Entries(
         "startup": CommandEntry(
             "Measure",
             "Measure how long an MPI takes to start ranks, and which part takes how long.",
-            "imb.startup.command",
+            "imb.startup.startup_command",
         )
     },
-    experiments={"startup": "imb.startup.experiment:StartupExperiment"},
+    experiments={"startup": "imb.startup.startup_experiment:StartupExperiment"},
 )

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from imb.model.baselines import Baseline, BaselineLaunch, machine_of, placement_of
+from imb.model.baseline_record import Baseline, BaselineLaunch, machine_of, placement_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.records import Record, write

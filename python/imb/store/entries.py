@@ -13,7 +13,7 @@ from imb.model.notes import note
 from imb.model.records import End, Failure, Problem, Record, Result, Run
 from imb.readers import columnar
 from imb.readers.formats import parse, reader_of
-from imb.readers.table import Log, LoggedLaunch
+from imb.readers.parsed_log import Log, LoggedLaunch
 from imb.store.reading import UnreadableFile
 from imb.store.runs_table import RUNS, Columns
 from imb.store.store import Manifest, StoredRun

@@ -30,7 +30,7 @@ from imb.store.store import Archive, Content, Manifest
 from imb.store.unfinished_runs import sweep
 
 if TYPE_CHECKING:
-    from imb.readers.table import Log
+    from imb.readers.parsed_log import Log
     from imb.store.entries import Entry
 
 _BATCH_BYTES = 24_000_000  # glibc maps and unmaps every allocation above 32 MB

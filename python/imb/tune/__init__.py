@@ -7,9 +7,9 @@ ENTRIES = Entries(
         "tune": CommandEntry(
             "Measure",
             "Write a tuning file of the MPI library that is verified not slower than the library's defaults.",
-            "imb.tune.command",
+            "imb.tune.tune_command",
         )
     },
-    experiments={"tune": "imb.tune.experiment:TuneExperiment"},
+    experiments={"tune": "imb.tune.tune_experiment:TuneExperiment"},
     after_watch=["imb.tune.tuned_files:outdated_lines"],
 )

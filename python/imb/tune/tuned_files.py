@@ -18,7 +18,7 @@ from imb.runner import stored_sessions
 from imb.runner.session import settings_of
 from imb.store.durable_files import write_whole
 from imb.store.store import Archive
-from imb.tune.planning import TuneSettings
+from imb.tune.tune_planning import TuneSettings
 from imb.tune.watch_library import library_of
 
 SWITCH = "switch.sh"

@@ -1005,9 +1005,9 @@ def test_values_that_are_refused_are_told_in_plain_words(imb: Imb) -> None:
 def test_a_build_takes_its_time_from_the_budget(
     imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from imb.fabric import command
+    from imb.fabric import fabric_command
 
-    monkeypatch.setattr(command, "build_for", lambda *_: time.sleep(1))
+    monkeypatch.setattr(fabric_command, "build_for", lambda *_: time.sleep(1))
     (tmp_path / "hold").touch()
     monkeypatch.setenv("FAKE_HOLD", str(tmp_path / "hold"))
     said = imb(*launched(tmp_path / "mpi"), "--budget", "3.2")

@@ -24,12 +24,12 @@ from companion import cluster, fake_mpi
 from companion.door import Imb, Said
 from imb.compare import pairing
 from imb.health import checks, limits
-from imb.health.command import SESSIONS_APART
 from imb.health.figure_state import FigureState
+from imb.health.health_command import SESSIONS_APART
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.records import Mpi
-from imb.mpi import build, installations, load
+from imb.mpi import installations, load, suite_build
 
 US = 1e-6
 
@@ -98,7 +98,7 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> Site:
     monkeypatch.setattr(
-        "imb.health.command._start_of_process", time.monotonic
+        "imb.health.health_command._start_of_process", time.monotonic
     )  # this process began with the first test
     monkeypatch.setattr(load, "load_between", lambda before, after: None)  # tests beside this one
     found = Site(tmp_path, imb, tmp_path / "times")
@@ -143,7 +143,7 @@ def test_sessions_are_learned_an_hour_apart(site: Site, tmp_path: Path) -> None:
 def test_the_component_of_sessions_is_built(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build has only those that launches have needed."""
     mpi = Path(str(site.options[1]))
-    folder = build.build_folder(build.build_key(installations.find(str(mpi))))
+    folder = suite_build.build_folder(suite_build.build_key(installations.find(str(mpi))))
     folder.mkdir(parents=True)
     (folder / "IMB-RMA").touch()
     built = Mock(return_value=mpi / "bin")
@@ -243,7 +243,9 @@ def test_hosts_are_listed_with_the_worst_first(site: Site, imb: Imb, monkeypatch
     assert worst[6].startswith("PingPong 8 bytes since 20")
 
     # A check without an answer does not hide that.
-    monkeypatch.setattr("imb.health.command._launch", lambda path, kept, check, deadline: "out of time")
+    monkeypatch.setattr(
+        "imb.health.health_command._launch", lambda path, kept, check, deadline: "out of time"
+    )
     site()
     assert site.kept()["checks"] == 4
     assert listed() == (code, [[*worst[:4], "4", *worst[5:]], *rest])
@@ -552,7 +554,7 @@ def test_a_bad_host_is_bad_whatever_takes_the_verdict(site: Site, monkeypatch: p
     """Its line does not get to a full disk; the status does."""
     site.learn()
     monkeypatch.setattr(
-        "imb.health.command._print", Mock(side_effect=OSError(28, "No space left", "standard output"))
+        "imb.health.health_command._print", Mock(side_effect=OSError(28, "No space left", "standard output"))
     )
     assert site(times=[1]).code == 0
     assert site("--strict", times=[1]).code == 2

@@ -14,7 +14,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.test_run import with_
 from imb.model.records import End, Rank, Record, Result, Run, Startup, write
-from imb.startup.planning import doubling_counts
+from imb.startup.startup_planning import doubling_counts
 from imb.startup.times import Times, summary_of, times_of
 from imb.store.store import Archive
 

@@ -18,10 +18,10 @@ from companion.tune.fake_tuning import LENGTHS, FakeTuner, fail, launches, make
 from imb.model.errors import ImbError
 from imb.mpi import installations
 from imb.store.store import Archive
-from imb.tune import experiment, planning
 from imb.tune import search as judge
-from imb.tune.planning import drop_length_options
+from imb.tune import tune_experiment, tune_planning
 from imb.tune.search import Proof, Search
+from imb.tune.tune_planning import drop_length_options
 
 Tune = Callable[..., Said]
 
@@ -34,7 +34,7 @@ def tune(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
 
     def run(tuner: FakeTuner, *words: object) -> Said:
         monkeypatch.setattr("imb.tune.tuner.tuner_of", lambda mpi, hosts=1: tuner)
-        monkeypatch.setattr(experiment, "tuner_of", lambda mpi, hosts=1: tuner)
+        monkeypatch.setattr(tune_experiment, "tuner_of", lambda mpi, hosts=1: tuner)
         return imb("tune", *mpi, "--np", "4", "--seed", "1", "--output", tmp_path / "out", *words)
 
     return run
@@ -116,7 +116,7 @@ def test_hosts_and_ranks_of_a_launch_follow_from_ranks_per_host(
         return FakeTuner(["fast"])
 
     monkeypatch.setattr("imb.tune.tuner.tuner_of", tuner_of)
-    monkeypatch.setattr(experiment, "tuner_of", tuner_of)
+    monkeypatch.setattr(tune_experiment, "tuner_of", tuner_of)
     assert imb("tune", *mpi, *words, "--ppn", "2", "--output", tmp_path / "out", "Allreduce").code == 0
     assert asked == [2, 2]
     assert f"; 2 hosts, 2 ranks per host; ranks: {ranks}\n" in (tmp_path / "out/switch.sh").read_text()
@@ -247,7 +247,7 @@ def test_what_was_fast_by_chance_is_not_confirmed(tune: Tune, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_candidates_that_are_wrong_are_screened_out(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imb.tune.planning.SCREENED", 2.0)
+    monkeypatch.setattr("imb.tune.tune_planning.SCREENED", 2.0)
     said = tune(FakeTuner(["fast", "wrong", "crash", "hang", "same"]), "Bcast", "--format", "json")
     assert said.code == 0, said.err
     out = {one["algorithm"]: one["why"] for one in json.loads(said.out)["screened"]}
@@ -425,7 +425,7 @@ def verify(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
     def run(rules: dict[int, str], *words: object, on_two: Mapping[int, str] | None = None) -> Said:
         tuner = FakeTuner(["fast", "slower", "slow", "lucky"])
         monkeypatch.setattr("imb.tune.tuner.tuner_of", lambda mpi, hosts=1: tuner)
-        monkeypatch.setattr(experiment, "tuner_of", lambda mpi, hosts=1: tuner)
+        monkeypatch.setattr(tune_experiment, "tuner_of", lambda mpi, hosts=1: tuner)
         (tmp_path / "old").mkdir(exist_ok=True)
         of_ranks = {4: rules} if on_two is None else {2: on_two, 4: rules}
         said = {
@@ -536,8 +536,8 @@ def test_a_search_is_no_longer_than_its_share_of_the_budget(
 @pytest.fixture
 def long_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes 10 s, as far as the budget is concerned."""
-    whole = planning.figures_of
-    monkeypatch.setattr(planning, "figures_of", lambda *words: whole(*words)._replace(wall=10.0))
+    whole = tune_planning.figures_of
+    monkeypatch.setattr(tune_planning, "figures_of", lambda *words: whole(*words)._replace(wall=10.0))
 
 
 @pytest.mark.slow
@@ -789,7 +789,7 @@ def test_a_search_on_a_real_mpi(
     mpi: lab.Mpi, imb: Imb, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Screening, rounds in which algorithms alternate, and no proof, for which this budget has no time."""
-    monkeypatch.setattr(experiment, "FIRST_SHARE", 1000.0)  # however busy the machine is
+    monkeypatch.setattr(tune_experiment, "FIRST_SHARE", 1000.0)  # however busy the machine is
     words = [
         "Allreduce",
         "--np",

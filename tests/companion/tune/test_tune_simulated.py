@@ -12,7 +12,7 @@ import lab
 import pytest
 from companion.door import Imb, Said
 from companion.tune.fake_tuning import FakeTuner
-from imb.tune import experiment
+from imb.tune import tune_experiment
 from imb.tune.cells import Algorithm
 
 sys.path.insert(0, str(lab.TOP / "bench"))
@@ -73,7 +73,7 @@ def tune(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
             (tmp_path / "mpi/bin" / name).write_text(text)
             (tmp_path / "mpi/bin" / name).chmod(0o755)
         monkeypatch.setattr("imb.tune.tuner.tuner_of", lambda mpi, hosts=1: tuner)
-        monkeypatch.setattr(experiment, "tuner_of", lambda mpi, hosts=1: tuner)
+        monkeypatch.setattr(tune_experiment, "tuner_of", lambda mpi, hosts=1: tuner)
         said = imb(
             *("tune", "--mpi", tmp_path / "mpi", "--programs", tmp_path / "mpi/bin", "--seed", "1"),
             *("--np", MACHINES[machine].ranks, "--output", tmp_path / "out", "--format", "json", *words),
@@ -188,7 +188,7 @@ def test_all_algorithms_that_do_not_work_are_screened_out(
     tune: Tune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the 100 that SimGrid 3.32 lists for these collectives; those that work, but one of each, are left out here to save time."""
-    monkeypatch.setattr("imb.tune.planning.SCREENED", 5.0)
+    monkeypatch.setattr("imb.tune.tune_planning.SCREENED", 5.0)
     names = {collective: [*bad, GOOD[collective]] for collective, bad in BAD.items()}
     as_mpich = "smpi/coll-selector:mpich"  # whose Reduce_scatter is right
     tuner = SimulatedTuner(names, switches=True, chooser=as_mpich)

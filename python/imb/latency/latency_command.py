@@ -91,7 +91,7 @@ def command(
     Exit status: 0 measured, 1 some launches failed, 2 usage error.
     """
     from imb.experiments.session_loop import carry_out
-    from imb.latency.experiment import LatencyExperiment
+    from imb.latency.latency_experiment import LatencyExperiment
     from imb.runner import passes, session
 
     if budget is not None and (classic or repetitions is not None):

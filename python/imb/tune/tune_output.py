@@ -9,31 +9,31 @@ from imb.experiments.launch_lines import warn_of_others
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
 from imb.report.terminal import Screen, say, write_json
-from imb.tune import text
+from imb.tune import tune_text
 
 if TYPE_CHECKING:
     from imb.runner.session import Plan
     from imb.store.store import Archive
-    from imb.tune.planning import TuneSettings
     from imb.tune.search import TuneResult
+    from imb.tune.tune_planning import TuneSettings
 
 
 def print_result(archive: Archive, result: TuneResult, plan: Plan, settings: TuneSettings) -> int:
     """Print the result and write the page. Returns the exit status. Raises ImbError."""
     verify = settings.verify is not None
     if settings.format == "json":
-        document = text.tuning_json(
+        document = tune_text.tuning_json(
             result, settings.margin, plan.id, plan.variants[0].mpi.version, verify=verify
         )
         write_json(document)
     else:
-        say(text.headline(result, settings.margin, verify=verify))
-        table = list(text.rows(result, every=settings.rows))
+        say(tune_text.headline(result, settings.margin, verify=verify))
+        table = list(tune_text.rows(result, every=settings.rows))
         if table:
-            Screen().table(text.HEADINGS, table, right=text.RIGHT)
-        for line in text.screened_lines(result):
+            Screen().table(tune_text.HEADINGS, table, right=tune_text.RIGHT)
+        for line in tune_text.screened_lines(result):
             say(f"left out: {line}")
-        for line in text.notes(result):
+        for line in tune_text.notes(result):
             say(f"note: {line}")
         if result.switch:
             say(f"files: {settings.output}; switch them on with `. {Path(settings.output) / 'switch.sh'}`:")
@@ -48,7 +48,7 @@ def _write_page(file: Path, result: TuneResult, plan: Plan, settings: TuneSettin
     from datetime import datetime
 
     from imb.store.durable_files import write_whole
-    from imb.tune.page import tuning_page
+    from imb.tune.tune_page import tuning_page
 
     text = tuning_page(
         result,

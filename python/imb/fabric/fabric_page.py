@@ -9,11 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from imb.fabric.judging.matrix_order import matrix, order_of
-from imb.fabric.judging.topology import Topology
-from imb.fabric.judging.verdict import Suspect
-from imb.fabric.matrix import drawn_matrices, relative_times
-from imb.fabric.text import (
+from imb.fabric.fabric_text import (
     SweepReport,
     basis,
     certainty,
@@ -24,6 +20,10 @@ from imb.fabric.text import (
     notes_below_table,
     sweep_headline,
 )
+from imb.fabric.judging.matrix_order import matrix, order_of
+from imb.fabric.judging.topology import Topology
+from imb.fabric.judging.verdict import Suspect
+from imb.fabric.matrix import drawn_matrices, relative_times
 from imb.model.units import list_first, percent_text, size
 from imb.report.page import creation_time, render_template
 

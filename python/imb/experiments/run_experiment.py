@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Variances = list[tuple[str, "Variance"]]  # (label of a variant, its variance components)
 
 
-class RunsExperiment(Rounds[NoSettings, Variances]):
+class RunExperiment(Rounds[NoSettings, Variances]):
     """Sessions of `imb run` and `imb campaign`."""
 
     shows = Shows(tables=True, on_stdout=True)

@@ -21,8 +21,8 @@ from imb import __version__
 from imb.model.errors import ImbError, unwritable_cache
 from imb.model.statuses import Status
 from imb.model.suite import suite_folder
-from imb.mpi import builds, prebuilt_programs
-from imb.mpi.builds import cache_folder
+from imb.mpi import existing_builds, prebuilt_programs
+from imb.mpi.existing_builds import cache_folder
 from imb.mpi.installations import Installation, output_of
 
 _PERCENT = re.compile(rb"\[\s*(?:(\d+)%|(\d+)/(\d+))\s*\]")
@@ -60,7 +60,7 @@ def build_folder(key: str) -> Path:
 
 def programs(key: str) -> Path | None:
     """The folder with the executables of a build, or None if it does not exist."""
-    folder = build_folder(key) if builds.has_built() else None
+    folder = build_folder(key) if existing_builds.has_built() else None
     return folder if folder and folder.is_dir() else None
 
 
@@ -78,8 +78,8 @@ def place_of(mpi: Installation, compiler: str | None = None) -> Path:
     """The folder for the programs for an MPI, existing or not: a build, or the package's programs if there is no build. With a compiler, only a
     build. Raises ImbError if there are no programs and none can be built."""
     packaged = None if compiler else prebuilt_programs.programs_for(mpi)
-    if packaged and not (mpi.wrapper and builds.has_built()):  # avoids build_key, which starts two processes
-        return packaged
+    if packaged and not (mpi.wrapper and existing_builds.has_built()):
+        return packaged  # without build_key, which starts two processes
     native = build_folder(build_key(mpi, compiler))
     return packaged if packaged and not native.is_dir() else native
 
@@ -87,7 +87,7 @@ def place_of(mpi: Installation, compiler: str | None = None) -> Path:
 def folder_of_make(mpi: Installation, compiler: str | None) -> Path | None:
     """The folder in which `make` does the same build, or None."""
     special = compiler or any(os.environ.get(name) for name in _FLAGS)
-    return None if special else builds.make_folder(mpi.wrapper, _compiler(mpi, None))
+    return None if special else existing_builds.make_folder(mpi.wrapper, _compiler(mpi, None))
 
 
 def build(

@@ -11,7 +11,7 @@ from imb.report.marks import interval_text
 from imb.report.page import creation_time, render_template
 from imb.tune.cells import DEFAULT
 from imb.tune.search import CellResult, TuneResult
-from imb.tune.text import headline, notes, screened_lines
+from imb.tune.tune_text import headline, notes, screened_lines
 
 _SHADES = ((1.5, "f3"), (1.2, "f2"), (1.0, "f1"))  # least speedup of each shade
 

@@ -44,7 +44,7 @@ from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.runner.session import Plan
-    from imb.tune.planning import TuneSettings
+    from imb.tune.tune_planning import TuneSettings
     from imb.tune.tuner import Tuner
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -200,9 +200,9 @@ def command(
     from imb.experiments.session_loop import carry_out
     from imb.mpi.allocation import offered_hosts
     from imb.runner import session
-    from imb.runner.campaign import examine_name
-    from imb.tune import planning
-    from imb.tune.experiment import TuneExperiment
+    from imb.runner.campaign_definition import examine_name
+    from imb.tune import tune_planning
+    from imb.tune.tune_experiment import TuneExperiment
     from imb.tune.tuned_files import difference
     from imb.tune.tuner import tuner_of, usable_tuner_of
 
@@ -220,7 +220,7 @@ def command(
                     f"{option} cannot be combined with --verify, which measures the cells of the files"
                 )
     collectives, arguments = names_and_arguments(names or [])
-    planning.refuse_reserved_arguments(arguments)
+    tune_planning.refuse_reserved_arguments(arguments)
     installation, folder = prepare(mpi, programs)
     hosts_named = [host for host in (hosts or "").split(",") if host]
     placed = None if np else placed_ranks(hosts_named, ppn)
@@ -235,7 +235,7 @@ def command(
     intent = intent_of(ranks[-1], hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     session_name = name or f"tune-{secrets.token_hex(3)}"
-    settings = planning.TuneSettings(
+    settings = tune_planning.TuneSettings(
         name=session_name,
         collectives=_collectives(collectives, tuner),
         ranks=ranks,
@@ -244,7 +244,7 @@ def command(
         budget=_seconds(budget),
         mpi=str(Path(mpi).absolute()) if mpi and Path(mpi).exists() else mpi,
         hosts=host_count,
-        segments=1 if launcher == "srun" else planning.SEGMENTS,  # steps of srun share no CPUs
+        segments=1 if launcher == "srun" else tune_planning.SEGMENTS,  # steps of srun share no CPUs
         output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
         verify=str(verify.absolute()) if verify else None,
         page=str(page.absolute()) if page else None,
@@ -256,7 +256,7 @@ def command(
         examine_page("imb tune", page)
     if verify is None:
         _refuse_nonempty(Path(settings.output))
-    plan = planning.new_plan(settings, installation, folder, intent, timeout)
+    plan = tune_planning.new_plan(settings, installation, folder, intent, timeout)
     if dry_run:
         say(*_plan_lines(settings, tuner))
         return
@@ -272,7 +272,7 @@ def _resume(store: Archive, words: Sequence[str], budget: float | None, *, verbo
 
     from imb.experiments.session_loop import resume
     from imb.runner import lock, session, stored_sessions
-    from imb.tune.planning import TuneSettings
+    from imb.tune.tune_planning import TuneSettings
 
     if len(words) > 1:
         raise ImbError(f"--resume: too many arguments: {' '.join(words)}; give one session")
@@ -354,7 +354,7 @@ def _refuse_nonempty(output: Path) -> None:
 def _plan_lines(settings: TuneSettings, tuner: Tuner) -> list[str]:
     """One line per stage, and the shortest and longest total duration."""
     from imb.runner import passes
-    from imb.tune import planning
+    from imb.tune import tune_planning
     from imb.tune.search import FIRST, LOOKS, MOST
 
     if settings.verify:
@@ -368,19 +368,19 @@ def _plan_lines(settings: TuneSettings, tuner: Tuner) -> list[str]:
             "MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2
         )
         algorithm_counts = {group: len(tuner.algorithms(group[0])) for group in groups}
-    group_seconds = planning.SECONDS_PER_ROW * lengths_per_group
-    check_seconds = planning.START + 0.05 * lengths_per_group
+    group_seconds = tune_planning.SECONDS_PER_ROW * lengths_per_group
+    check_seconds = tune_planning.START + 0.05 * lengths_per_group
     round_seconds = (
         0.0
         if settings.verify
         else sum(
-            max(planning.LEAST, group_seconds * (count + 1)) + planning.START
+            max(tune_planning.LEAST, group_seconds * (count + 1)) + tune_planning.START
             for count in algorithm_counts.values()
         )
     )
     pair_seconds = sum(
-        max(planning.LEAST, group_seconds * (1 + sum(group[1] == ranks for group in groups)) * 2)
-        + 2 * planning.START
+        max(tune_planning.LEAST, group_seconds * (1 + sum(group[1] == ranks for group in groups)) * 2)
+        + 2 * tune_planning.START
         for ranks in {group[1] for group in groups}
     )
     candidates = sum(algorithm_counts.values())

@@ -21,7 +21,7 @@ from imb.model.mpis import MACROS, TRANSPORT_CHOICES, Host, transports_in
 from imb.model.path import LOOPBACK, MessagePath, path_by_shares
 from imb.model.suite import packaged_programs
 from imb.model.units import rounded_size
-from imb.mpi import build, builds, host, installations, launch, launchers, prebuilt_programs
+from imb.mpi import existing_builds, host, installations, launch, launchers, prebuilt_programs, suite_build
 from imb.mpi.installations import Installation
 from imb.mpi.prebuilt_programs import library_with
 
@@ -146,7 +146,7 @@ def tools() -> Iterator[Check]:
         advice = "install g++ 11 or later, or load a compiler's module" if needed else ""
         yield Check(level, "compilers", without, advice)
     try:
-        yield Check("ok", "cmake", build.tool("cmake"))
+        yield Check("ok", "cmake", suite_build.tool("cmake"))
     except ImbError as error:
         yield Check(level, "cmake", without, str(error).partition("; ")[2] if needed else "")
     launchers = [path for name in ("srun", "mpiexec", "mpirun") if (path := shutil.which(name))]
@@ -178,7 +178,7 @@ def suite_for(mpi: Installation) -> Check:
     """The finding on the programs that `imb run` starts with an MPI."""
     subject = f"{mpi.version}: suite"
     interface = prebuilt_programs.interface_of(mpi)
-    if mpi.wrapper and (native := build.programs(build.build_key(mpi))):
+    if mpi.wrapper and (native := suite_build.programs(suite_build.build_key(mpi))):
         return Check("ok", subject, f"built for it, {native}")
     if packaged_programs() and interface:
         return Check(
@@ -186,11 +186,11 @@ def suite_for(mpi: Installation) -> Check:
         )
     if mpi.wrapper:
         try:
-            builds.cache_folder()
+            existing_builds.cache_folder()
         except NoHome as error:
             found, _, advice = str(error).partition("; ")
             return Check("problem", subject, f"none, and no place for a build: {found}", advice)
-        if folder := build.folder_of_make(mpi, None):
+        if folder := suite_build.folder_of_make(mpi, None):
             return Check("ok", subject, f"built by make, {folder}")
         return Check("ok", subject, "built when it is first used (`imb build`)")
     advice = "install the MPI's development files, or the wheel of openimb for this machine"

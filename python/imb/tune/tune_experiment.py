@@ -29,9 +29,8 @@ from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
 from imb.runner.session import FinishedLaunch, Plan, folder_of
 from imb.store.durable_files import write_whole
 from imb.store.store import Archive
-from imb.tune import planning, tuned_files
+from imb.tune import tune_planning, tuned_files
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
-from imb.tune.planning import Figures, Group, PlannedLaunch, Row, TuneSettings
 from imb.tune.search import (
     FAILED,
     FAMILY,
@@ -44,6 +43,7 @@ from imb.tune.search import (
     Search,
     TuneResult,
 )
+from imb.tune.tune_planning import Figures, Group, PlannedLaunch, Row, TuneSettings
 from imb.tune.tuner import Executed, Tuner, proof, tuner_of
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         while self._next_launches is not None:
             end = self._over + len(self._next_launches)
             if end > len(plan.items):
-                return Next(planning.grow_plan(plan, self.settings, self._next_launches))
+                return Next(tune_planning.grow_plan(plan, self.settings, self._next_launches))
             self._refuse_others(plan, self._next_launches)
             numbers = range(self._over + 1, end + 1)
-            results = [planning.figures_of(self.archive, plan, ended[number]) for number in numbers]
+            results = [tune_planning.figures_of(self.archive, plan, ended[number]) for number in numbers]
             self._over = end
             self._spent += sum(figures.wall for figures in results)
             try:
@@ -129,7 +129,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         return self.result
 
     def render(self, result: TuneResult, executed: SessionEnd) -> int:
-        from imb.tune.output import print_result
+        from imb.tune.tune_output import print_result
 
         return print_result(self.archive, result, executed.plan, self.settings)
 
@@ -231,7 +231,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         launches = {}
         for group in groups:
             arguments = self._checking_arguments(group)
-            limit = planning.time_limit(arguments, group.ranks)
+            limit = tune_planning.time_limit(arguments, group.ranks)
             launches[f"default-{group.collective}-{group.ranks}"] = PlannedLaunch(
                 "reference", group.ranks, arguments, self.tuner.base(), limit
             )
@@ -246,14 +246,14 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     f"{group.collective} on {count_of(group.ranks, 'rank')} is left out: {why} with the library's own choice"
                 )
                 continue
-            cells[group], durations[group] = planning.cells_of(group, figures), figures.wall
+            cells[group], durations[group] = tune_planning.cells_of(group, figures), figures.wall
             without |= self._executed_algorithms(f"default-{group.collective}-{group.ranks}")
         count = sum(map(len, cells.values()))
         self._report(f"{count_of(count, 'cell')} (a collective on a number of ranks at one message size)")
         return cells, without, durations
 
     def _checking_arguments(self, group: Group) -> list[str]:
-        return planning.checking_arguments(group, self.settings, self._lengths.get(group, []))
+        return tune_planning.checking_arguments(group, self.settings, self._lengths.get(group, []))
 
     def _screening(
         self,
@@ -282,9 +282,9 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 usable = [cell for cell in group_cells if cell not in excluded]
                 if not usable:
                     continue
-                name = f"{group.collective}-{group.ranks}-{planning.label_of(algorithm)}"
+                name = f"{group.collective}-{group.ranks}-{tune_planning.label_of(algorithm)}"
                 file = self._write_files(dict.fromkeys(usable, algorithm), group_cells, f"screen-{name}")
-                limit = max(planning.SCREENED, planning.SCREENED * durations[group])
+                limit = max(tune_planning.SCREENED, tune_planning.SCREENED * durations[group])
                 launches[name] = PlannedLaunch(
                     "screen", group.ranks, self._checking_arguments(group), file, limit
                 )
@@ -343,7 +343,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         launches = []
         for group in suspects:
             arguments = self._checking_arguments(group)
-            limit = planning.time_limit(arguments, group.ranks)
+            limit = tune_planning.time_limit(arguments, group.ranks)
             launches.append(PlannedLaunch("reference", group.ranks, arguments, self.tuner.base(), limit))
         results = (yield launches) if launches else []
         for group, figures in zip(suspects, results, strict=True):
@@ -450,7 +450,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         needed = [algorithms[index] for index in candidates if index]
         variables = {algorithm: self.tuner.variables(group.collective, algorithm) for algorithm in needed}
         if all(variables.values()):
-            text = planning.variants_text(
+            text = tune_planning.variants_text(
                 {
                     DEFAULT: {},
                     **{algorithm: dict(values or {}) for algorithm, values in variables.items()},
@@ -462,15 +462,15 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             if not path.exists():
                 self._file(path, text)
             longer = self._longer.get(group, 1.0)
-            arguments = planning.alternating_arguments(
+            arguments = tune_planning.alternating_arguments(
                 group, lengths, path, len(needed) + 1, self.settings, longer
             )
-            limit = planning.time_limit(arguments, group.ranks)
+            limit = tune_planning.time_limit(arguments, group.ranks)
             return [PlannedLaunch("search", group.ranks, arguments, self.tuner.base(), limit, turn)]
         launches = []
         for begin in range(0, len(needed), _AT_ONCE):
             batch = [DEFAULT, *needed[begin : begin + _AT_ONCE]]
-            arguments, _ = planning.interleaved_arguments(
+            arguments, _ = tune_planning.interleaved_arguments(
                 [group.collective],
                 group.ranks,
                 lengths,
@@ -478,7 +478,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 len(batch),
                 self._longer.get(group, 1.0),
             )
-            limit = planning.time_limit(arguments, group.ranks, len(batch))
+            limit = tune_planning.time_limit(arguments, group.ranks, len(batch))
             number = (
                 1
                 + begin // _AT_ONCE
@@ -491,7 +491,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                     if algorithm == DEFAULT
                     else self.tuner.forcing_switch(group.collective, algorithm)
                 )
-                name = f"search-{planning.label_of(algorithm)}"
+                name = f"search-{tune_planning.label_of(algorithm)}"
                 launches.append(PlannedLaunch(name, group.ranks, arguments, switch, limit, turn, number))
         return launches
 
@@ -506,7 +506,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
             for cell_index, cell in enumerate(cells):
                 for algorithm_index, algorithm in enumerate(algorithms):
                     seconds = figures[0].seconds.get(
-                        Row(cell.collective, planning.label_of(algorithm), cell.bytes)
+                        Row(cell.collective, tune_planning.label_of(algorithm), cell.bytes)
                     )
                     if seconds is not None:
                         logs[cell_index, algorithm_index] = math.log(seconds)
@@ -543,7 +543,9 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
     @staticmethod
     def _launched_algorithms(figures: Sequence[Figures], algorithms: Sequence[Algorithm]) -> list[int]:
         """The index of each launch's algorithm, from the names of their variants."""
-        places = {f"search-{planning.label_of(algorithm)}": at for at, algorithm in enumerate(algorithms)}
+        places = {
+            f"search-{tune_planning.label_of(algorithm)}": at for at, algorithm in enumerate(algorithms)
+        }
         return [places[launched.name] for launched in figures]
 
     def _proof(
@@ -629,7 +631,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         pair_seconds = self._pair_seconds * self._length_factor(cells)
         if not judge.pairs_launched:  # earlier pairs may have had fewer ranks
             _, seconds = self._arguments_of_pair(cells)
-            pair_seconds = max(pair_seconds, seconds + 2 * planning.START)
+            pair_seconds = max(pair_seconds, seconds + 2 * tune_planning.START)
         return pair_seconds
 
     def _affordable_pairs(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:
@@ -650,7 +652,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         lengths = sorted({cell.bytes for group_cells in cells.values() for cell in group_cells})
         names = [group.collective for group in cells]
         ranks = next(iter(cells)).ranks
-        return planning.interleaved_arguments(
+        return tune_planning.interleaved_arguments(
             names, ranks, lengths, self.settings, 2, self._length_factor(cells)
         )
 
@@ -664,7 +666,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
         self._report(
             f"proof, confirmation {confirmation}, {count_of(ranks, 'rank')}: {count_of(pairs, 'pair')} of launches, with the file and without"
         )
-        limit = planning.time_limit(arguments, ranks, 2)
+        limit = tune_planning.time_limit(arguments, ranks, 2)
         launches = []
         for number in range(judge.pairs_launched + 1, judge.pairs_launched + pairs + 1):
             turn = 1000 * confirmation + number
@@ -828,7 +830,7 @@ class TuneExperiment(Experiment[TuneSettings, TuneResult]):
                 group.ranks,
                 arguments := self._checking_arguments(group),
                 file,
-                planning.time_limit(arguments, group.ranks),
+                tune_planning.time_limit(arguments, group.ranks),
             )
             for group in cells
         }

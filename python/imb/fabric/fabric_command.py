@@ -38,7 +38,7 @@ from imb.report.terminal import say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
-    from imb.fabric.planning import SweepSettings
+    from imb.fabric.fabric_planning import SweepSettings
 
 BENCHMARKS = ("Pair_Latency", "Pair_Bandwidth", "Pair_Bidirectional")
 SIZES = (("Pair_Latency", 8), ("Pair_Bandwidth", 1 << 20))
@@ -247,8 +247,8 @@ def command(
     from msgspec.structs import replace
 
     from imb.experiments.session_loop import carry_out
-    from imb.fabric import planning
-    from imb.fabric.experiment import (
+    from imb.fabric import fabric_planning
+    from imb.fabric.fabric_experiment import (
         FabricExperiment,
         judge_command_on_interrupt,
         planned_launches,
@@ -271,7 +271,7 @@ def command(
     if page:
         examine_page("imb fabric", page)
     store = Archive(archive)
-    settings = planning.SweepSettings(
+    settings = fabric_planning.SweepSettings(
         relevant=relevant,
         topology=str(topology) if topology else None,
         baseline=baseline,
@@ -287,10 +287,10 @@ def command(
     )
     sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
     bare = intent_of(None, _expand_hosts(hosts), ppn, None, cpus, env, launcher)
-    kind: planning.Endpoint = endpoint or ("host" if offered_hosts(bare.hosts) > 1 else "core")
+    kind: fabric_planning.Endpoint = endpoint or ("host" if offered_hosts(bare.hosts) > 1 else "core")
     if ppn and kind == "host":
         raise ImbError("--ppn needs endpoints smaller than hosts; add --endpoint socket, numa or core")
-    intent = planning.intent_for(bare, kind, ppn=ppn)
+    intent = fabric_planning.intent_for(bare, kind, ppn=ppn)
     refuse_missing_cpus(intent)
     installation, folder = prepare(mpi, programs)
     pattern = (["-rounds", str(rounds)] if rounds else []) + (["-serial"] if serial else [])
@@ -312,7 +312,7 @@ def command(
         return
     plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
     fabric = FabricExperiment(store, plan, against, drain=drain, page=page)  # the time of the budget begins
-    build_for([planning.add_launch(plan, settings, sizes[0])], installation, programs)
+    build_for([fabric_planning.add_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
     with judge_command_on_interrupt(fabric):
         status = carry_out(fabric, plan)
@@ -322,8 +322,8 @@ def command(
 def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int:
     """Judge earlier records, print the verdict, and return the exit status. Raises ImbError."""
     from imb.fabric import evaluation
-    from imb.fabric.experiment import sweep_reference
-    from imb.fabric.output import conclude
+    from imb.fabric.fabric_experiment import sweep_reference
+    from imb.fabric.fabric_output import conclude
 
     sources = evaluation.sources_named(store, names)
     against = sweep_reference(store, settings, sources)

@@ -71,7 +71,7 @@ def check_of(
     """The check of `results`. `old`: new launches with the baseline's settings, if there are any. Raises ImbError."""
     from imb.experiments.peers import comparable_launches
     from imb.history import baseline_check
-    from imb.model.baselines import machine_of, placement_of
+    from imb.model.baseline_record import machine_of, placement_of
     from imb.store import baseline_versions
 
     versions = baseline_versions.baseline_versions(archive, settings.name)

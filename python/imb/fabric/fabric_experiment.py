@@ -19,8 +19,8 @@ import msgspec
 
 from imb.cli.common import share_of
 from imb.experiments.launch_lines import problem_of
-from imb.fabric import planning
-from imb.fabric.planning import Size, SweepSettings
+from imb.fabric import fabric_planning
+from imb.fabric.fabric_planning import Size, SweepSettings
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
 from imb.model.units import count_of, list_first, size
@@ -32,11 +32,11 @@ from imb.store.store import Archive
 
 if TYPE_CHECKING:
     from imb.fabric.evaluation import SweepReference
+    from imb.fabric.fabric_text import SweepReport
     from imb.fabric.judging.stages import Stage
     from imb.fabric.judging.topology import Topology
     from imb.fabric.judging.verdict import Verdict
     from imb.fabric.pair_records import PairLaunch
-    from imb.fabric.text import SweepReport
     from imb.runner.session import FinishedLaunch, Item, Plan
 
 USAGE = 2  # exit status of the suite for options that it refuses
@@ -97,7 +97,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
 
     def judge(self, executed: SessionEnd) -> tuple[SweepReport, Topology | None]:
         from imb.fabric import evaluation
-        from imb.fabric.output import nothing_measured_error
+        from imb.fabric.fabric_output import nothing_measured_error
 
         if not self.sources:
             raise nothing_measured_error(self.unreachable, self._all_notes())
@@ -109,7 +109,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         return judged, topology
 
     def render(self, result: tuple[SweepReport, Topology | None], executed: SessionEnd) -> int:
-        from imb.fabric.output import conclude
+        from imb.fabric.fabric_output import conclude
 
         settings = self.settings
         if self._page:
@@ -198,7 +198,9 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         settings, sources = self.settings, len(self.sources)
         seed = (settings.seed + max(self._recorded.values(), default=0)) % 2**31
         options = ["-seed", str(seed), "-passes", str(stage.passes)]
-        file = None if stage.rounds is None else planning.rounds_file(self._archive, self._plan, number)
+        file = (
+            None if stage.rounds is None else fabric_planning.rounds_file(self._archive, self._plan, number)
+        )
         for index, benchmark_size in enumerate(stage.sizes):
             item = self._planned_launch(number, benchmark_size)
             if item is None:
@@ -207,9 +209,9 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
                     self.notes.append(f"--budget is used up; {_size_names([benchmark_size])} not measured")
                     continue
                 if file and stage.rounds is not None:
-                    planning.write_rounds(self._archive, file, stage.rounds)
+                    fabric_planning.write_rounds(self._archive, file, stage.rounds)
                 limit = max(share, _LEAST)
-                yield planning.add_launch(
+                yield fabric_planning.add_launch(
                     self._plan,
                     settings,
                     benchmark_size,
@@ -219,7 +221,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
                     timeout=limit if limit < (self._plan.timeout or float("inf")) else None,
                 )
                 item = self._plan.items[-1]
-            if not planning.is_as_decided(item, settings, benchmark_size, options, file):
+            if not fabric_planning.is_as_decided(item, settings, benchmark_size, options, file):
                 self.notes.append(
                     f"launch {item.number} was planned by another version of imb, or for other files; no launch was planned after it"
                 )
@@ -334,7 +336,7 @@ class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | 
         to be measured."""
         if self.settings.budget is None:
             return []
-        return [planning.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
+        return [fabric_planning.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
 
 def planned_launches(settings: SweepSettings, ranks: int) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from imb.fabric.fabric_text import SweepReport, sweep_headline
 from imb.fabric.judging.verdict import Suspect
-from imb.fabric.text import SweepReport, sweep_headline
 from imb.model.units import percent_text
 from imb.report.junit import Outcome, TestCase
 

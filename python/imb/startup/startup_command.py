@@ -83,19 +83,19 @@ def command(
     """
     from imb.experiments.session_loop import carry_out
     from imb.runner import session
-    from imb.startup import planning
-    from imb.startup.experiment import StartupExperiment, StartupSettings
+    from imb.startup import startup_planning
+    from imb.startup.startup_experiment import StartupExperiment, StartupSettings
 
     numbers = numbers_of(ranks) if ranks else None
     intent = intent_of(max(numbers) if numbers else None, hosts, ppn, bind, cpus, env, launcher)
     refuse_missing_cpus(intent)
     installation, folder = prepare(mpi, programs)
     store = Archive(archive)
-    plan = planning.plan_startup(
+    plan = startup_planning.plan_startup(
         mpi=installation,
         programs=folder,
         intent=intent,
-        ranks=numbers or planning.doubling_counts(planning.offered_ranks(intent)),
+        ranks=numbers or startup_planning.doubling_counts(startup_planning.offered_ranks(intent)),
         launches=launches,
         timeout=timeout,
         labels=label or [],

@@ -15,9 +15,9 @@ from imb.report.terminal import say, write_data
 if TYPE_CHECKING:
     from imb.fabric.drain import Drain
     from imb.fabric.evaluation import SweepReference
+    from imb.fabric.fabric_planning import SweepSettings
+    from imb.fabric.fabric_text import SweepReport
     from imb.fabric.judging.topology import Topology
-    from imb.fabric.planning import SweepSettings
-    from imb.fabric.text import SweepReport
 
 EXIT = {"healthy": Status.GOOD, "bad": Status.WORSE, "inconclusive": Status.UNDECIDED}
 
@@ -50,7 +50,7 @@ def conclude(
     results = evaluation.execute(judged, drains) if drain else {}
     status = EXIT[judged.verdict.state]
     if settings.page:
-        from imb.fabric.page import fabric_page
+        from imb.fabric.fabric_page import fabric_page
 
         text = fabric_page(
             judged, topology, [str(drain_command) for drain_command in drains], now=datetime.now()
@@ -66,11 +66,11 @@ def conclude(
             | ({"error": results[drain_command]} if results.get(drain_command) else {})
             for drain_command in drains
         ]
-        from imb.fabric.text import fabric_json
+        from imb.fabric.fabric_text import fabric_json
 
         write_data(fabric_json(judged, status, listed))
     elif settings.format == "junit":
-        from imb.fabric.junit import cases_of
+        from imb.fabric.fabric_junit import cases_of
         from imb.report import junit
 
         write_data(junit.document([junit.Suite("imb fabric", judged.verdict.state, cases_of(judged))]))
@@ -88,7 +88,7 @@ def _print(
     results: Mapping[Drain, str | None],
 ) -> None:
     """Print the verdict, then its evidence."""
-    from imb.fabric.text import HEADINGS, basis, notes_below_table, sweep_headline, table_rows
+    from imb.fabric.fabric_text import HEADINGS, basis, notes_below_table, sweep_headline, table_rows
     from imb.report.terminal import Screen
 
     style = {"healthy": "bold green", "bad": "bold red"}.get(judged.verdict.state, "bold yellow")
