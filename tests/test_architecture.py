@@ -1,10 +1,13 @@
 """The house as docs/architecture.md draws it: an include that is not listed there is not allowed."""
 
+import importlib
 import re
 from collections import Counter
+from typing import Any
 
 from imb import registry
 from imb.model.statuses import Status
+from imb.runner.experiment import ArchivedExperiment, Experiment
 from lab import TOP
 
 MAY_USE = {
@@ -321,6 +324,56 @@ def test_names_of_modules_and_of_classes_are_unique():
     )
     assert [name for name, count in modules.items() if count > 1] == []
     assert [name for name, count in classes.items() if count > 1] == []
+
+
+def experiments():
+    """All classes of experiments by name."""
+    for path, text in python_sources():
+        if re.search(r"(?m)^class \w+Experiment\(", text):
+            importlib.import_module(".".join(("imb", *path.with_suffix("").parts)))
+    found: dict[str, Any] = {}
+    classes: list[Any] = [Experiment]
+    while classes:
+        found |= {one.__name__: one for one in classes}
+        classes = [derived for one in classes for derived in one.__subclasses__()]
+    return found
+
+
+def test_every_command_that_launches_has_an_experiment():
+    """A command with --programs launches them: it passes an experiment to a loop, or a plan from which `resume` makes the experiment."""
+    classes, launching = experiments(), {}
+    for name, entry in registry.commands().items():
+        text = (TOP / "python" / f"{entry.module.replace('.', '/')}.py").read_text()
+        if "ProgramsOption" in text:
+            launching[name] = [one for one in re.findall(r"\b(\w+)\(", text) if one in classes]
+            launching[name] += re.findall(r"\bsession_loop\.resume\(", text)
+    assert launching["health"] == ["CheckExperiment", "LearnExperiment"] and "run" in launching
+    assert not [name for name, found in launching.items() if not found]
+
+
+def test_stored_experiments_can_be_resumed():
+    """Each is in the registry, by the command that its plan names."""
+    registered = {registry.load(name) for each in registry.entries() for name in each.experiments.values()}
+    classes = {one for one in experiments().values() if issubclass(one, ArchivedExperiment)}
+    assert {one for one in classes if not one.__abstractmethods__} == registered
+
+
+def test_launches_begin_in_a_loop_that_executes_an_experiment():
+    """Sessions in the archive have one, health checks another. Two more modules launch, but measure nothing: they ask an MPI for its
+    transports and run the check of `imb doctor`."""
+    started = {str(path) for path, text in python_sources() if re.search(r"\blaunch\.run\(", text)}
+    assert started == {
+        "runner/execution.py",
+        "health/checks.py",
+        "runner/transports.py",
+        "mpi/readiness_checks.py",
+    }
+    for call, place in (
+        ("execution.execute", "experiments/session_loop"),
+        ("checks.measure", "health/health_loop"),
+    ):
+        callers = {str(path) for path, text in python_sources() if f"{call}(" in text}
+        assert callers == {f"{place}.py"}
 
 
 def test_documentation_lists_every_room_and_slice():

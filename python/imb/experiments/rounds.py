@@ -12,7 +12,7 @@ import msgspec
 from imb.model.errors import ImbError
 from imb.model.units import count_of
 from imb.runner import session
-from imb.runner.experiment import Experiment, Next, R, S, Say
+from imb.runner.experiment import ArchivedExperiment, Next, R, S, Say
 from imb.runner.session import FinishedLaunch, Item, Plan, launch_batches
 from imb.store.store import SHORT, Archive
 
@@ -36,7 +36,7 @@ class Look(NamedTuple):
         return self.decided == self.total
 
 
-class Rounds(Experiment[S, R]):
+class Rounds(ArchivedExperiment[S, R]):
     """An experiment whose launches are planned in rounds. With `Plan.until`, a look after every round decides whether to stop. With
     `Plan.repeats`, some launches are repeated at the end."""
 

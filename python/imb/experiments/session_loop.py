@@ -14,7 +14,7 @@ from imb.model.statuses import Status
 from imb.model.units import count_of
 from imb.report.terminal import say
 from imb.runner import lock, session
-from imb.runner.experiment import Experiment, SessionEnd
+from imb.runner.experiment import ArchivedExperiment, SessionEnd
 from imb.runner.transports import TransportReports
 from imb.store.store import Archive, ArchiveFull
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from imb.runner.session import Item, Plan, Variant
 
 
-def carry_out(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = False) -> int:
+def carry_out(experiment: ArchivedExperiment[Any, Any], plan: Plan, *, verbose: bool = False) -> int:
     """Runs the launches that are not over, judges and prints; returns the exit status. Raises ImbError."""
     return experiment.conclude(launch_all(experiment, plan, verbose=verbose))
 
@@ -33,7 +33,7 @@ def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> int:
     return carry_out(registry.experiment(plan.command)(archive, plan), plan, verbose=verbose)
 
 
-def launch_all(experiment: Experiment[Any, Any], plan: Plan, *, verbose: bool = False) -> SessionEnd:
+def launch_all(experiment: ArchivedExperiment[Any, Any], plan: Plan, *, verbose: bool = False) -> SessionEnd:
     """Runs the launches of the session that are not over, and the launches that the experiment adds. `verbose`: shows complete commands.
 
     Raises ImbError if another process executes the session, or with status 130 if the user interrupts it."""
@@ -79,7 +79,7 @@ def _say(line: str) -> None:
 
 
 def _launch_planned(
-    experiment: Experiment[Any, Any],
+    experiment: ArchivedExperiment[Any, Any],
     plan: Plan,
     transports: TransportReports,
     *,

@@ -26,7 +26,7 @@ from imb.model.statuses import Status
 from imb.model.units import count_of, list_first, size
 from imb.report.terminal import say
 from imb.runner import session
-from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
+from imb.runner.experiment import ArchivedExperiment, Next, Say, SessionEnd, Shows
 from imb.store.names import unreachable_of
 from imb.store.store import Archive
 
@@ -47,7 +47,7 @@ _FURTHER = 600.0  # without --budget, further passes end within this many second
 Sources = list[tuple[str, Path]]
 
 
-class FabricExperiment(Experiment[SweepSettings, "tuple[SweepReport, Topology | None]"]):
+class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Topology | None]"]):
     """Sessions of `imb fabric`: stages of launches. `sources`: runs with records; `notes`: problems of
     launches, and what was left out; `unreachable`: hosts that the launcher could not reach, and why."""
 

@@ -15,7 +15,7 @@ from imb.model.records import Result
 from imb.model.statuses import Status
 from imb.model.units import NOT_KNOWN, amount, count_of, percent_text, size
 from imb.report.terminal import Screen, say
-from imb.runner.experiment import Experiment, SessionEnd, Shows
+from imb.runner.experiment import ArchivedExperiment, SessionEnd, Shows
 
 if TYPE_CHECKING:
     from imb.model.observations import Launch
@@ -30,7 +30,7 @@ class RailsSettings(msgspec.Struct, frozen=True):
     rails: list[Interface]
 
 
-class RailsExperiment(Experiment[RailsSettings, "list[Launch]"]):
+class RailsExperiment(ArchivedExperiment[RailsSettings, "list[Launch]"]):
     """Sessions of `imb rails`."""
 
     Settings = RailsSettings

@@ -9,7 +9,7 @@ import os
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,10 +26,11 @@ from imb.model.statuses import Status
 from imb.model.units import size
 from imb.mpi import launch, load
 from imb.mpi.host import cores
-from imb.mpi.installations import Installation, executable, missing_program
+from imb.mpi.installations import Installation, missing_program
 from imb.mpi.launchers import launch_command
 from imb.readers.launch_errors import reason
 from imb.runner import ownership
+from imb.runner.session import Item, Plan, program_of
 from imb.store.durable_files import write_whole
 
 FORMAT = "openimb-health/1"
@@ -58,7 +59,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     """The file: what is launched on which host, the sessions that define the limits, and the state that a
-    check leaves for the next one. `library`: the name that the MPI library reports. `settings`: environment
+    check leaves for the next one. `mpi_name`: the name that the MPI library reports, as `library`. `settings`: environment
     variables of the ranks that choose its transports, or None if unknown. `checks`, `suspects`: numbers of
     checks and of suspects so far."""
 
@@ -69,7 +70,7 @@ class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     intent: Intent
     component: Component
     arguments: list[str]
-    library: str | None = None
+    mpi_name: str | None = msgspec.field(default=None, name="library")
     settings: dict[str, str] | None = None
     sessions: list[LearnedSession] = []
     watched: dict[str, FigureState] = {}
@@ -83,12 +84,12 @@ class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HealthLaunch(NamedTuple):
-    """`values`: seconds by figure; `seconds`: duration of the launch; `library`, `settings`: as in
+    """`values`: seconds by figure; `seconds`: duration of the launch; `mpi_name`, `settings`: as in
     HealthFile; `others`: CPUs that other processes used. None if unknown."""
 
     values: dict[str, float]
     seconds: float
-    library: str | None
+    mpi_name: str | None
     settings: dict[str, str] | None
     others: float | None
 
@@ -148,19 +149,20 @@ def save(path: Path, kept: HealthFile, before: HealthFile | None) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(kept)) + b"\n", mode=0o644)
 
 
-def measure(kept: HealthFile, timeout: float) -> HealthLaunch:
-    """Launch once, for at most `timeout` seconds and the time that the exit takes. Raises MeasurementError,
-    OSError."""
-    program = executable(Path(kept.programs), kept.component)
+def measure(plan: Plan, item: Item, figures: Collection[str]) -> HealthLaunch:
+    """Launch once, for at most the time limit and the time that the exit takes. `figures`: required ones; empty: any. Raises
+    MeasurementError, OSError."""
+    variant = plan.variants[item.variant]
+    program, timeout = program_of(plan, item), item.timeout
     if not os.access(program, os.X_OK):
         raise MeasurementError(missing_program(program))
     host = Host(cores(), os.geteuid() == 0)
     with tempfile.TemporaryDirectory(prefix="imb-health-", ignore_cleanup_errors=True) as folder:
         records_file, errors = Path(folder, "records.jsonl"), Path(folder, "stderr.txt")
-        words = [str(program), *kept.arguments, "-json", str(records_file)]
+        words = [str(program), *item.arguments, "-json", str(records_file)]
         began, before = time.monotonic(), load.moment()
         ended = launch.run(
-            launch_command(kept.mpi, kept.intent, words, host),
+            launch_command(variant.mpi, variant.intent, words, host),
             output=Path(folder, "output.txt"),
             errors=errors,
             timeout=timeout,
@@ -188,8 +190,10 @@ def measure(kept: HealthFile, timeout: float) -> HealthLaunch:
             f"{failed.benchmark} was not measured: {failed.cause}", status=Status.UNDECIDED
         )
     ranks = len(runs[0].ranks or [])
-    if ranks not in (0, kept.intent.ranks):
-        raise MeasurementError(launch.other_ranks_problem(ranks, kept.intent.ranks), status=Status.UNDECIDED)
+    if ranks not in (0, variant.intent.ranks):
+        raise MeasurementError(
+            launch.other_ranks_problem(ranks, variant.intent.ranks), status=Status.UNDECIDED
+        )
     others = during.other_cpus + during.stolen_cpus if during else None
     times = {
         row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds
@@ -198,13 +202,12 @@ def measure(kept: HealthFile, timeout: float) -> HealthLaunch:
         if isinstance(row, Result)
     }
     values = {figure: value for figure, value in times.items() if value}
-    expected = kept.sessions[0].values if kept.sessions else times
-    if missing := ", ".join(sorted(expected.keys() - values.keys())):
+    if missing := ", ".join(sorted({*(figures or times)} - values.keys())):
         raise MeasurementError(f"the launch has no time of {missing}", status=Status.UNDECIDED)
     if not values:
         raise MeasurementError("the launch has no times", status=Status.UNDECIDED)
-    library = runs[0].mpi.known_as if runs[0].mpi else None
-    return HealthLaunch(values, seconds, library, _settings(runs[0], kept.mpi), others)
+    mpi_name = runs[0].mpi.known_as if runs[0].mpi else None
+    return HealthLaunch(values, seconds, mpi_name, _settings(runs[0], variant.mpi), others)
 
 
 def _settings(run: Run, mpi: Installation) -> dict[str, str] | None:

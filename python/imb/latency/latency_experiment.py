@@ -10,7 +10,7 @@ from imb.model.errors import ImbError
 from imb.model.statuses import Status
 from imb.model.units import NOT_KNOWN, count_of, decimal, known_width, percent_text
 from imb.report.terminal import say
-from imb.runner.experiment import Experiment, NoSettings, SessionEnd, Shows
+from imb.runner.experiment import ArchivedExperiment, NoSettings, SessionEnd, Shows
 from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Latencies(NamedTuple):
     failed: list[str]
 
 
-class LatencyExperiment(Experiment[NoSettings, Latencies]):
+class LatencyExperiment(ArchivedExperiment[NoSettings, Latencies]):
     """Sessions of `imb latency`."""
 
     shows = Shows(measured=False)

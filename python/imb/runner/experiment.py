@@ -1,7 +1,7 @@
 """The interface between a command that launches and its session: which launches follow, the verdict, and how it is shown.
 
-There is one `Experiment` object per session and process. `imb.experiments.session_loop` executes it, `imb run --resume` creates it again
-from the plan, and `imb.registry` maps commands to their classes."""
+There is one `Experiment` object per session and process. Most commands keep their launches: `imb.experiments.session_loop` executes an
+`ArchivedExperiment`, `imb run --resume` creates it again from the plan, and `imb.registry` maps commands to their classes."""
 
 from __future__ import annotations
 
@@ -60,12 +60,10 @@ class Experiment(ABC, Generic[S, R]):
     planned yet, so that the session is over when `next` adds none."""
 
     Settings: ClassVar[type[msgspec.Struct]] = NoSettings
-    shows: ClassVar[Shows] = Shows()
     grows: ClassVar[bool] = False
 
-    def __init__(self, archive: Archive, plan: Plan) -> None:
+    def __init__(self, plan: Plan) -> None:
         """Raises ImbError if the plan does not have these settings."""
-        self.archive = archive
         self.settings: S = settings_of(plan, self.Settings)  # type: ignore[assignment]
 
     def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
@@ -83,3 +81,14 @@ class Experiment(ABC, Generic[S, R]):
     def conclude(self, executed: SessionEnd) -> int:
         """Calls `judge` and `render`; returns the exit status. Raises ImbError."""
         return self.render(self.judge(executed), executed)
+
+
+class ArchivedExperiment(Experiment[S, R]):
+    """An experiment whose launches become runs of the archive, so an interrupted session can be resumed. `shows`: lines about its launches."""
+
+    shows: ClassVar[Shows] = Shows()
+
+    def __init__(self, archive: Archive, plan: Plan) -> None:
+        """Raises ImbError if the plan does not have these settings."""
+        super().__init__(plan)
+        self.archive = archive

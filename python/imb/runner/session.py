@@ -150,8 +150,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinishedLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of NUMBER.json. `seconds`: duration of the launch; `wall`: duration including the work of `imb` around it. If several launches
-    were interleaved, `wall` is the total divided by their number."""
+    """The content of NUMBER.json. `run`: its name, empty if the launch is not stored; `seconds`: duration of the launch; `wall`: duration
+    including the work of `imb` around it. If several launches were interleaved, `wall` is the total divided by their number."""
 
     number: int
     run: str

@@ -9,7 +9,7 @@ import msgspec
 
 from imb.model.units import count_of, percent_text
 from imb.report.terminal import say, write_json
-from imb.runner.experiment import Experiment, SessionEnd, Shows
+from imb.runner.experiment import ArchivedExperiment, SessionEnd, Shows
 from imb.store.store import SHORT, Archive
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class StartupSettings(msgspec.Struct, frozen=True):
     format: Literal["terminal", "json"] = "terminal"
 
 
-class StartupExperiment(Experiment[StartupSettings, "list[Summary]"]):
+class StartupExperiment(ArchivedExperiment[StartupSettings, "list[Summary]"]):
     """Sessions of `imb startup`."""
 
     Settings = StartupSettings

@@ -25,7 +25,7 @@ from imb.model.text import now
 from imb.model.units import count_of
 from imb.readers.launch_errors import reason
 from imb.report.terminal import say
-from imb.runner.experiment import Experiment, Next, Say, SessionEnd, Shows
+from imb.runner.experiment import ArchivedExperiment, Next, Say, SessionEnd, Shows
 from imb.runner.session import FinishedLaunch, Plan, folder_of
 from imb.store.durable_files import write_whole
 from imb.store.store import Archive
@@ -67,7 +67,7 @@ _T = TypeVar("_T")
 Stage: TypeAlias = Generator[list[PlannedLaunch], list[Figures], _T]
 
 
-class TuneExperiment(Experiment[TuneSettings, TuneResult]):
+class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
     """Sessions of `imb tune`: stages of launches. `finished`: no launch follows, and `result` is complete."""
 
     Settings = TuneSettings

@@ -25,11 +25,13 @@ from companion.door import Imb, Said
 from imb.compare import pairing
 from imb.health import checks, limits
 from imb.health.figure_state import FigureState
-from imb.health.health_command import SESSIONS_APART
+from imb.health.health_experiment import SESSIONS_APART, CheckExperiment
+from imb.health.health_planning import add_launch, learning_plan
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.records import Mpi
 from imb.mpi import installations, load, suite_build
+from imb.runner.experiment import Next
 
 US = 1e-6
 
@@ -243,9 +245,7 @@ def test_hosts_are_listed_with_the_worst_first(site: Site, imb: Imb, monkeypatch
     assert worst[6].startswith("PingPong 8 bytes since 20")
 
     # A check without an answer does not hide that.
-    monkeypatch.setattr(
-        "imb.health.health_command._launch", lambda path, kept, check, deadline: "out of time"
-    )
+    monkeypatch.setattr(CheckExperiment, "next", lambda *words: Next(stop="out of time"))
     site()
     assert site.kept()["checks"] == 4
     assert listed() == (code, [[*worst[:4], "4", *worst[5:]], *rest])
@@ -554,7 +554,8 @@ def test_a_bad_host_is_bad_whatever_takes_the_verdict(site: Site, monkeypatch: p
     """Its line does not get to a full disk; the status does."""
     site.learn()
     monkeypatch.setattr(
-        "imb.health.health_command._print", Mock(side_effect=OSError(28, "No space left", "standard output"))
+        "imb.health.health_text.print_verdict",
+        Mock(side_effect=OSError(28, "No space left", "standard output")),
     )
     assert site(times=[1]).code == 0
     assert site("--strict", times=[1]).code == 2
@@ -652,7 +653,8 @@ def test_a_launcher_that_hangs_after_its_records_ends_in_time(
     monkeypatch.setattr(checks, "GRACE", 0.1)
     kept = checks.load_file(site.file)
     assert kept is not None
-    assert 0.5 < checks.measure(kept, 0.5).seconds < 3
+    plan = add_launch(learning_plan(site.file, kept), kept, 0.5)
+    assert 0.5 < checks.measure(plan, plan.items[-1], ()).seconds < 3
 
 
 @pytest.mark.slow
