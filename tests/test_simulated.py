@@ -276,7 +276,11 @@ RINGS = {
     "Reduce_scatter": Named("ompi_ring", ring_of_parts),
 }
 
-REPETITIONS = {2: 64, 16: 8, 256: 2}
+REPETITIONS = {
+    2: 64,
+    16: 8,
+    64: 4,
+}  # work grows with the square of the ranks; test_a_thousand_ranks has more of them
 SHORT = "-msgsize 1024,2048 -iter_policy off"
 
 
@@ -654,9 +658,9 @@ def test_two_runs_leave_the_same_records(eager, tmp_path):
     """To the last bit, but for the date; also when each rank has global variables of its own: the suite has none that
     matter."""
     arguments = f"{SHORT} -iter 4 -time 1 -check -show_tail yes -multi 1"
-    first = simulate(tmp_path / "first", 16, arguments, eager=eager).records
+    first = simulate(tmp_path / "first", 8, arguments, eager=eager).records
     for name, privatised in (("again", False), ("privatised", True)):
-        again = simulate(tmp_path / name, 16, arguments, eager=eager, privatised=privatised).records
+        again = simulate(tmp_path / name, 8, arguments, eager=eager, privatised=privatised).records
         assert without_date(again) == without_date(first)
     assert first[-1]["state"] == "complete" and first[-1]["defects"] == 0
 
@@ -671,15 +675,19 @@ def at_scale(folder: Path, ranks: int) -> Simulation:
 
 
 def account(runs: dict[int, Simulation]) -> str:
-    """What the runs cost. A rank more: the memory that grows with the ranks, that is without SimGrid itself."""
+    """What the runs cost."""
     lines = [
         f"{ranks:5} simulated ranks: {run.wall_seconds:6.1f} s, {run.cpu_seconds:6.1f} s of CPU,"
         f" {run.peak_bytes / 2**20:6.1f} MiB, {run.peak_bytes / ranks / 1024:6.1f} KiB per rank"
         for ranks, run in runs.items()
     ]
+    return "\n".join([*lines, f"each rank more: {growth(runs) / 1024:.1f} KiB"])
+
+
+def growth(runs: dict[int, Simulation]) -> float:
+    """Bytes for each rank more, without the memory of SimGrid itself."""
     few, many = SCALES
-    more = (runs[many].peak_bytes - runs[few].peak_bytes) / (many - few)
-    return "\n".join([*lines, f"each rank more: {more / 1024:.1f} KiB"])
+    return (runs[many].peak_bytes - runs[few].peak_bytes) / (many - few)
 
 
 def test_a_thousand_ranks(tmp_path, record_property, capsys):
@@ -698,7 +706,7 @@ def test_a_thousand_ranks(tmp_path, record_property, capsys):
         (facts,) = [record for record in run.records if record["record"] == "run"]
         assert [place["rank"] for place in facts["ranks"]] == list(range(ranks))
         assert run.records[-1]["state"] == "complete"
-        assert run.peak_bytes < ranks * 2**20, "more than 1 MiB per rank"
+    assert growth(runs) < 128 * 1024  # 98 KiB; 148 with a second communicator and a matrix that nothing uses
 
 
 def main() -> None:
