@@ -20,8 +20,7 @@ using Numbers = std::vector<double>;
 constexpr double normal_quantile = 1.959964;  // 97.5 % quantile
 constexpr std::size_t fewest = 10;            // samples that have an interval, which is their range
 
-/// Autocorrelations of a series whose values are not all equal. They are not corrected for the bias that the
-/// estimated mean causes: student_quantile allows for it.
+/// Autocorrelations of a series whose values are not all equal, with the bias that the estimated mean causes.
 class Autocorrelation {
  public:
   /// `centered`: deviations from the mean.
@@ -70,10 +69,13 @@ double variance_factor(const Autocorrelation& series, double least, Function sig
   return (1 + excess) / std::max(least_left, 1 - excess / static_cast<double>(series.count()));
 }
 
-// If samples are normal and their ranks have a correlation of r, their signs have 2/pi asin(r).
+// If samples are normal and their ranks have a correlation of r, their signs have 2/pi asin(r). Estimates of
+// r are too small because the mean is also estimated: by 1 / n if samples are independent (Moran, Biometrika
+// 35, 1948; for others Kendall, Biometrika 41, 1954). In short series this hides levels that last long.
 double variance_factor_of_ranks(const Numbers& ranks) {
-  return variance_factor(Autocorrelation(ranks), 0, [](double correlation) {
-    return 2 / std::numbers::pi * std::asin(std::clamp(correlation, -1.0, 1.0));
+  const double bias = 1 / static_cast<double>(ranks.size());
+  return variance_factor(Autocorrelation(ranks), -2 * bias, [bias](double correlation) {
+    return 2 / std::numbers::pi * std::asin(std::clamp(correlation + bias, -1.0, 1.0));
   });
 }
 
@@ -96,7 +98,7 @@ double student_quantile(double degrees) {
 
 // Returns how far the share of samples below the median may be from one half: 0.5 for the range of all.
 double half_width(double factor, double count) {
-  constexpr double degrees_per_sample = 0.11, enough = 20;
+  constexpr double degrees_per_sample = 0.12, enough = 20;
   const double quantile =
       factor > 1 ? student_quantile(degrees_per_sample * count / (factor - 1)) : normal_quantile;
   const double half = std::min(0.5, quantile / 2 * std::sqrt(factor / (count + 2)));

@@ -36,6 +36,18 @@ std::vector<double> two_levels(RandomNumbers& chance, int count) {
   return samples;
 }
 
+/// With a level that changes after 16 samples in the mean, among noise of the same size; median 0.
+std::vector<double> changing_levels(RandomNumbers& chance, int count) {
+  constexpr double change = 1.0 / 16;
+  std::vector<double> samples;
+  double level = chance.normal();
+  for (int i = 0; i < count; ++i) {
+    samples.push_back(level + chance.normal());
+    if (chance.uniform() < change) level = chance.normal();
+  }
+  return samples;
+}
+
 /// Percent of intervals that contain the true median, 0.
 template <class Series>
 double coverage(Series series) {
@@ -147,4 +159,9 @@ TEST_CASE("intervals of samples at two levels allow for how long each lasts") {
   CHECK(coverage([](RandomNumbers& chance) { return two_levels(chance, 40); }) >= 79);
   CHECK(coverage([](RandomNumbers& chance) { return two_levels(chance, 80); }) >= 92);
   CHECK(coverage([](RandomNumbers& chance) { return two_levels(chance, 160); }) >= 95);
+}
+
+// The mean of the samples hides most of the correlation. If its bias is not corrected, coverage is 76.3 %.
+TEST_CASE("intervals allow for levels that last nearly as long as the series") {
+  CHECK(coverage([](RandomNumbers& chance) { return changing_levels(chance, 20); }) >= 77.5);
 }
