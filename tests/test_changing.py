@@ -19,6 +19,9 @@ from imb.compare.condition_diff import Difference, differences
 from imb.model.observations import Side, launches_of
 from imb.model.records import read
 
+sys.path.insert(0, str(lab.TOP / "bench"))
+import machine_code
+
 PAGE = lab.TOP / "docs" / "changing.md"
 OPTION = ("src/model/options.h", "src/cli/options.cpp")
 FIGURE = ("src/model/figures.h", "src/result/statistics.cpp")
@@ -394,7 +397,7 @@ def command_of(mpi: lab.Mpi, output: str) -> list[str]:
     """What compiles this object of the suite, up to its output."""
     entries = json.loads((mpi.build / "compile_commands.json").read_text())
     [command] = [entry["command"] for entry in entries if f" -o {output} " in entry["command"]]
-    words = shlex.split(command)
+    words = machine_code.without_compiled_headers(shlex.split(command))
     return words[: words.index("-o")]
 
 
@@ -456,7 +459,9 @@ def build_programs(mpi: lab.Mpi, folder: Path) -> None:
         run([*words, *options, "-o", str(target), "-c", str(place / source)], mpi)
         return str(target)
 
-    specs = compiled("CMakeFiles/app.dir/src/benchmarks/components.cpp.o", "src/benchmarks/components.cpp")
+    specs = compiled(
+        "CMakeFiles/component_specs.dir/src/benchmarks/components.cpp.o", "src/benchmarks/components.cpp"
+    )
     for name in ("MPI1", "MPI4", "NEIGHBOR"):
         key = name.lower()
         objects = [

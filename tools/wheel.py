@@ -38,6 +38,18 @@ TOOLS = [
 GLIBC = "2.17"  # of manylinux2014, the oldest that sites have
 ARCHES = ("x86_64", "aarch64")
 
+# Starts the compiler. Zig precompiles a header only without the -c and -emit-pch of CMake's command.
+START = """#!/bin/sh
+case " $* " in *" -emit-pch "*)
+  for word; do
+    shift
+    case $word in -c) continue ;; -emit-pch) word=-w ;; esac
+    set -- "$@" "$word"
+  done ;;
+esac
+exec "$@"
+"""
+
 
 @dataclass(frozen=True)
 class Interface:
@@ -96,6 +108,9 @@ class Builder:
         import ziglang
 
         self.zig = str(Path(ziglang.__file__).parent / "zig")
+        self.start = self.folder / "start"
+        self.start.write_text(START)
+        self.start.chmod(0o755)
         self.env = {
             **os.environ,
             "ZIG_GLOBAL_CACHE_DIR": str(ENV / "zig"),
@@ -141,6 +156,7 @@ class Builder:
             f"-DCMAKE_MAKE_PROGRAM={(ENV / 'bin/ninja').absolute()}",
             # Else CMake's own checks, which neither optimize nor strip, have Zig compile its C++ library once more for them.
             f"-DCMAKE_CXX_COMPILER={self.zig};c++;-target;{target};-O2;-s",
+            f"-DCMAKE_CXX_COMPILER_LAUNCHER={self.start}",
             f"-DCMAKE_CXX_FLAGS=-fPIE {interface.flags}".rstrip(),
             "-DCMAKE_EXE_LINKER_FLAGS=-pie -s",
             "-DCMAKE_SKIP_RPATH=ON",
