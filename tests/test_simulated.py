@@ -276,11 +276,8 @@ RINGS = {
     "Reduce_scatter": Named("ompi_ring", ring_of_parts),
 }
 
-REPETITIONS = {
-    2: 64,
-    16: 8,
-    64: 4,
-}  # work grows with the square of the ranks; test_a_thousand_ranks has more of them
+# By ranks. SimGrid's work grows with their square; test_a_thousand_ranks has more of them.
+REPETITIONS = {2: 64, 16: 8, 64: 4}
 SHORT = "-msgsize 1024,2048 -iter_policy off"
 
 
