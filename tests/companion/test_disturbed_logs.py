@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -87,6 +88,19 @@ def test_text_around_each_line_changes_no_row(front: str, back: str) -> None:
         log = parse(around(text, FRONTS.get(front, nothing), BACKS.get(back, nothing)), "log")
         assert rows_of(log) == rows_of(parse(text, "log")), name
         assert not log.problems, name
+
+
+def padded(line: int, first: int) -> str:
+    """The front of dmesg, 100 s at line `first`."""
+    return f"[{line - first + 100:12.6f}] "
+
+
+def test_a_padded_time_before_lines_gets_another_digit() -> None:
+    """dmesg pads its seconds with blanks; from some line on they have a blank less."""
+    for first in range(1, NOTED.count(b"\n") + 2):
+        log = parse(around(NOTED, partial(padded, first=first), nothing), "log")
+        assert rows_of(log) == rows_of(parse(NOTED, "log")), first
+        assert not log.problems and not log.notes, first
 
 
 def test_colors_change_no_row() -> None:

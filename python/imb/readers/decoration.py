@@ -314,7 +314,10 @@ def _pattern(core: bytes) -> bytes:
     """A regular expression for the text of a tag with any time in place of the one in it."""
     pattern, at = b"", 0
     for match in _TIME.finditer(core):
-        pattern += re.escape(core[at : match.start()])
+        before = core[at : match.start()]
+        text = before.rstrip(b" ")
+        # A number may be padded with blanks, of which a longer one has fewer.
+        pattern += re.escape(text) + (rb" *" if text != before else b"")
         for part in _PART_OF_TIME.findall(match[0]):
             pattern += (
                 rb"\d+"
