@@ -29,7 +29,7 @@ class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
     stage follows the first one. `ended`: why no launch follows ("" if none is needed), or None if launches
     may follow."""
 
-    relevant: str = "5%"
+    relevant: str
     topology: str | None = None
     baseline: str | None = None
     quick: bool = False
