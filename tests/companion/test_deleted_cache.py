@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -116,6 +118,38 @@ def test_a_query_is_asked_again_where_its_files_are_deleted(
     left = 1
     said = imb("query", "SELECT nothing FROM runs")  # the fault of the query itself
     assert said.code == 2 and said.err.startswith("imb: query failed: ") and '"nothing" not found' in said.err
+
+
+def test_a_folder_that_is_deleted_while_it_is_made_is_made_again(
+    imb: Imb, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(imb, archive, tmp_path)
+    expected = [imb(*command) for command in CACHE_READERS]
+    make = os.mkdir
+    left = 0
+
+    def deleted_then(path: Path, mode: int = 0o777) -> None:
+        nonlocal left
+        make(path, mode)
+        if left and Path(path).is_relative_to(tmp_path / "cache"):
+            left -= 1
+            shutil.rmtree(tmp_path / "cache")
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+
+    monkeypatch.setattr(os, "mkdir", deleted_then)
+    for command, before in zip(CACHE_READERS, expected, strict=True):
+        shutil.rmtree(tmp_path / "cache")
+        left = 1
+        assert imb(*command) == before, command
+        assert left == 0
+
+
+def test_a_file_in_place_of_the_cache_is_named(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    filled(imb, archive, tmp_path)
+    shutil.rmtree(tmp_path / "cache" / "openimb")
+    (tmp_path / "cache" / "openimb").write_text("")
+    said = imb("ls")
+    assert said.code == 2 and "cannot write to the cache" in said.err
 
 
 def test_a_cache_that_is_deleted_again_and_again_is_done_without(

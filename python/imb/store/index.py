@@ -135,9 +135,9 @@ class Index:
         """Writes a segment. Raises _IndexChange, or ImbError if the cache cannot be written."""
         try:
             self._write_segment(runs, tables)
-        except FileNotFoundError as error:
-            raise _IndexChange from error
         except OSError as error:
+            if _was_deleted(error):
+                raise _IndexChange from error
             raise unwritable_cache(self.folder, error) from error
 
     def _write_segment(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
@@ -326,9 +326,9 @@ class Index:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, sync=False)
-        except FileNotFoundError as error:
-            raise _IndexChange from error
         except OSError as error:
+            if _was_deleted(error):
+                raise _IndexChange from error
             raise unwritable_cache(self.folder, error) from error
 
     def tags(self) -> dict[str, Tags]:
@@ -396,6 +396,13 @@ class Index:
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return connection
+
+
+def _was_deleted(error: OSError) -> bool:
+    """Whether another process deleted the folder that was used. `mkdir` says that a folder exists if it is deleted just then."""
+    if isinstance(error, FileExistsError):
+        return not Path(error.filename).is_file()
+    return isinstance(error, FileNotFoundError)
 
 
 def _state_of(file: Path) -> TableFile:
