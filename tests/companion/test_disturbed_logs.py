@@ -90,6 +90,13 @@ def test_text_around_each_line_changes_no_row(front: str, back: str) -> None:
         assert not log.problems, name
 
 
+def test_a_part_of_a_log_has_its_tag_twice() -> None:
+    """It was pasted from a log of another launch, tags included."""
+    front = FRONTS["mpirun -tag-output"]
+    log = parse(around(OSU + around(PINGPONG, front, nothing), front, nothing), "log")
+    assert rows_of(log) == rows_of(parse(OSU + PINGPONG, "log"))
+
+
 def padded(line: int, first: int) -> str:
     """The front of dmesg, 100 s at line `first`."""
     return f"[{line - first + 100:12.6f}] "

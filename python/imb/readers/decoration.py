@@ -209,7 +209,9 @@ def _tags(lines: Sequence[bytes]) -> tuple[list[_Tag], list[_Tag]]:
         start = anchor.start()
         if fronts and (known := fronts[-1].cut(line, number)):
             again = fronts[-1].distinct and fronts[-1].pattern.search(line, max(known.end(), 1))
-            line = line[: again.start()] if again else line
+            # Twice in a row, it is one tag, unless it quotes a quotation.
+            if again and (line[known.end() : again.start()].strip() or not known[0].strip(b"> \t")):
+                line = line[: again.start()]
         if start >= len(line) or _ROW_IN.search(line[:start]):  # another line precedes it in the same line
             continue
         rest = line[start:]
