@@ -39,6 +39,7 @@ GLIBC = "2.17"  # of manylinux2014, the oldest that sites have
 ARCHES = ("x86_64", "aarch64")
 
 # Starts the compiler. Zig precompiles a header only without the -c and -emit-pch of CMake's command.
+# -w takes the place of -emit-pch, since -Xclang before it needs a word.
 START = """#!/bin/sh
 case " $* " in *" -emit-pch "*)
   for word; do

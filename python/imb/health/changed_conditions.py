@@ -26,7 +26,7 @@ def refuse_other_host(path: Path, learned: HealthFile) -> None:
 
 def refuse_other_launch(path: Path, learned: HealthFile, launch: HealthLaunch) -> None:
     """Raises ChangedConditions if the sessions belong to another MPI or to other settings of its transports."""
-    compared = {"MPI": (learned.mpi_name, launch.mpi_name)}
+    compared = {"MPI": (learned.library, launch.library)}
     if None not in (learned.settings, launch.settings):
         old, new = transport_variables(learned.mpi, learned.settings or {}), launch.settings or {}
         compared |= {

@@ -59,7 +59,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     """The file: what is launched on which host, the sessions that define the limits, and the state that a
-    check leaves for the next one. `mpi_name`: the name that the MPI library reports, as `library`. `settings`: environment
+    check leaves for the next one. `library`: the name that the MPI library reports. `settings`: environment
     variables of the ranks that choose its transports, or None if unknown. `checks`, `suspects`: numbers of
     checks and of suspects so far."""
 
@@ -70,7 +70,7 @@ class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     intent: Intent
     component: Component
     arguments: list[str]
-    mpi_name: str | None = msgspec.field(default=None, name="library")
+    library: str | None = None
     settings: dict[str, str] | None = None
     sessions: list[LearnedSession] = []
     watched: dict[str, FigureState] = {}
@@ -84,12 +84,12 @@ class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HealthLaunch(NamedTuple):
-    """`values`: seconds by figure; `seconds`: duration of the launch; `mpi_name`, `settings`: as in
+    """`values`: seconds by figure; `seconds`: duration of the launch; `library`, `settings`: as in
     HealthFile; `others`: CPUs that other processes used. None if unknown."""
 
     values: dict[str, float]
     seconds: float
-    mpi_name: str | None
+    library: str | None
     settings: dict[str, str] | None
     others: float | None
 
@@ -206,8 +206,8 @@ def measure(plan: Plan, item: Item, figures: Collection[str]) -> HealthLaunch:
         raise MeasurementError(f"the launch has no time of {missing}", status=Status.UNDECIDED)
     if not values:
         raise MeasurementError("the launch has no times", status=Status.UNDECIDED)
-    mpi_name = runs[0].mpi.known_as if runs[0].mpi else None
-    return HealthLaunch(values, seconds, mpi_name, _settings(runs[0], variant.mpi), others)
+    library = runs[0].mpi.known_as if runs[0].mpi else None
+    return HealthLaunch(values, seconds, library, _settings(runs[0], variant.mpi), others)
 
 
 def _settings(run: Run, mpi: Installation) -> dict[str, str] | None:

@@ -93,7 +93,7 @@ class LearnExperiment(HealthExperiment[LearnSettings, "HealthFile | None"]):
         )
         return replace(
             learned,
-            mpi_name=learned.mpi_name or launches[0].mpi_name,
+            library=learned.library or launches[0].library,
             settings=launches[0].settings if learned.settings is None else learned.settings,
             sessions=[*learned.sessions, session],
         )
