@@ -355,7 +355,7 @@ def test_a_delay_beyond_the_slack_makes_exactly_these_repetitions_invalid(tmp_pa
     """Behind four agreements that show how long one takes."""
     delayed = (10, 20, 33)
     gates = ",".join(str(4 + i) for i in delayed)
-    interposed("delayed_rank.cpp", DELAYED_RANK="2", DELAY_GATES=f"100e-6:{gates}")
+    interposed("delayed_rank.cpp", DELAYED_RANK="2", DELAY_GATES=f"20e-3:{gates}")
     words = "-msgsize 8 -iter 64 -warm_up off -sync_start clock -show_tail on Allreduce"
     (row,) = rows_of(tmp_path, 4, words, algorithms=ALGORITHMS)
     assert row["valid_percent"] == 100 * (64 - len(delayed)) / 64
@@ -407,6 +407,27 @@ def test_without_a_valid_repetition_there_is_no_figure(more, tmp_path, interpose
     for path in (tmp_path / "records.jsonl", tmp_path / "out.txt"):
         cells = shown_by_imb(path)
         assert cells[5:9] == ["n/a"] * 4 and cells[9:11] == ["0.00", "(few)"], cells
+
+
+def test_a_width_is_measured_until_a_repetition_is_valid(tmp_path, interposed):
+    """Its first 40 repetitions begin late, as on a machine that is busy for a while."""
+    words = "-msgsize 8 -iter 16 -warm_up off -sync_start clock Allreduce"
+    (even,) = rows_of(tmp_path / "even", 4, words, algorithms=ALGORITHMS)
+    interposed("delayed_rank.cpp", DELAYED_RANK="1", DELAY_GATES=f"20e-3:{','.join(map(str, range(4, 50)))}")
+    words = words.replace("-sync_start clock", "-arrival last:x3")
+    (row,) = rows_of(tmp_path / "late", 4, words, algorithms=ALGORITHMS)
+    assert us(row["arrival_width_seconds"]) == pytest.approx(3 * from_last(even), rel=0.01)
+
+
+@pytest.mark.parametrize("more", ["", "-passes 3"])
+def test_without_a_valid_repetition_there_is_no_width(more, tmp_path, interposed):
+    always_late(interposed, 1)
+    words = f"-npmin 2 -msgsize 8 {more} -arrival last:x3 Allreduce"
+    done = simulate(tmp_path, 2, words, switch=SWITCH, eager=True, status=3)
+    (failure,) = (record for record in done.records if record["record"] == "failure")
+    assert failure["cause"] == "unavailable"
+    assert "no repetition with even arrival was valid" in failure["detail"]
+    assert not done.rows
 
 
 def test_a_group_without_a_valid_repetition_leaves_none_to_all_groups(tmp_path, interposed):

@@ -349,18 +349,25 @@ double PointRun::run_at_agreed_times(std::int64_t repetitions, std::span<double>
   return context_.host.now() - begun;
 }
 
+// Measures until a repetition of each group is valid, but begins none after a tenth of a sample's time.
 double PointRun::even_median() {
-  constexpr double share = 0.1, most = 40;  // of the time of a sample; repetitions
+  constexpr double most = 40;  // repetitions
+  const double longest = 0.1 * context_.options.settings.seconds_per_sample;
   synchronize_clocks(oldest_clock_in_passes);
   open_.set_arrival({});
   batch_->prepare();
   batch_->run(1, Timing::total, {});
   std::vector<double> stamps(stamps_each);
   const double seconds = context_.world.allreduce_max(run_at_agreed_times(1, stamps));
-  const double fitting = share * context_.options.settings.seconds_per_sample / std::max(seconds, 1e-9);
-  const auto repetitions = static_cast<std::int64_t>(std::clamp(fitting, 1.0, most));
-  stamps.assign(static_cast<std::size_t>(stamps_each * repetitions), 0.0);
-  run_at_agreed_times(repetitions, stamps);
+  const auto repetitions =
+      static_cast<std::int64_t>(std::clamp(longest / std::max(seconds, 1e-9), 1.0, most));
+  stamps.resize(static_cast<std::size_t>(stamps_each * repetitions));
+  double elapsed = 0;
+  std::int64_t tried = 0;
+  do {
+    elapsed += context_.world.allreduce_max(run_at_agreed_times(repetitions, stamps));
+    tried += repetitions;
+  } while (count_valid(stamps) == 0 && tried < repetitions_to_give_up && elapsed < longest);
   const double mine = summarize_arrivals(arrival_series(stamps)).from_last;
   const bool first_of_group = !is_idle() && open_.group().rank() == 0;
   if (context_.world.any(first_of_group && std::isnan(mine))) {
