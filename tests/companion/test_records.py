@@ -56,8 +56,7 @@ def test_the_types_have_the_fields_of_the_schema(name: str) -> None:
     }
     fields = {field.encode_name: field for field in msgspec.structs.fields(TYPES[name])}
     assert fields.keys() - OURS_ALONE == properties - {"record"}
-    never_none = {"threads"} & fields.keys()  # records of older versions do not have it
-    assert properties - required == (records.absent_fields(TYPES[name]) | never_none) - OURS_ALONE
+    assert properties - required == records.absent_fields(TYPES[name]) - OURS_ALONE
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,9 @@ _NEEDED = re.compile(r"needed X=\s*([\d.]+)\s*GB")
 _FREE = re.compile(r"free\s+([\d.]+)\s*GB")
 # A note after a table that was measured in passes; cells of rows have the same content.
 PASSES_NOTE = re.compile(
-    r"# note: (?:\d+ of \d+ rows? (?:missed|not within) |samples at several levels in |(?:group \d+: )?the machine changed between "
+    r"# note: (?:\d+ of \d+ rows? missed |samples at several levels in |(?:group \d+: )?the machine changed between "
     r"|\d+ rows? with too few samples |\d+ rows? from the samples of a launch that was cut off)"
 )
-_DRIFT_ABOVE = re.compile(
-    r"# The load of the row above ran (?P<percent>\d+) % (?P<how>slower|faster)"
-)  # older
 _DRIFT = re.compile(
     r"# note: (?:(?:(?P<bytes>\d+) B)?(?:, )?(?:group (?P<group>\d+))?: )?"
     r"CPU load ran (?P<percent>\d+) % (?P<how>slower|faster) than calibrated"
@@ -60,7 +57,6 @@ class Rows:
     def clear(self) -> None:
         self.values: list[list[float | int | None]] = []
         self.quantiles: dict[int, dict[str, float | None]] = {}
-        self.drift: dict[int, float] = {}
 
     def add(self, row: list[float | int | None]) -> None:
         self.values.append(row)
@@ -68,12 +64,8 @@ class Rows:
     def take_note(self, text: str, launch: LoggedLaunch) -> bool:
         """Takes a comment line about a row of this table. Returns False if the line is not such a note.
 
-        OpenIMB prints these notes after the blank line at the end of the table, with the row's message size and group; older
-        versions print them before that blank line, or after the row.
+        OpenIMB prints these notes after the blank line at the end of the table, with the row's message size and group.
         """
-        if self.values and (match := _DRIFT_ABOVE.match(text)):
-            self.drift[len(self.values) - 1] = _drift_of(match)
-            return True
         if PASSES_NOTE.match(text):
             return True
         if match := _IN_FLIGHT.match(text):
@@ -117,7 +109,7 @@ class Rows:
             return
         arrays = arrays_of(self.columns, self.values)
         stretch = Stretch(self.head, self.columns, self.line, arrays)
-        stretch.quantiles, stretch.load_drift = self.quantiles or None, self.drift or None
+        stretch.quantiles = self.quantiles or None
         launch.items.append(stretch)
         self.clear()
 
