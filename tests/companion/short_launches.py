@@ -9,7 +9,7 @@ from typing import Any
 
 from imb.runner import passes, planning, recheck
 
-words_of = passes.words_of
+sampling_arguments = passes.sampling_arguments
 SHORT = {
     "-passes": "10",
     "-precision": "100",
@@ -18,8 +18,8 @@ SHORT = {
 
 
 def shorter(*args: Any, **named: Any) -> list[str]:
-    """As `passes.words_of`, with few passes and, unless the user chose any, with two message sizes."""
-    words = words_of(*args, **named)
+    """As `passes.sampling_arguments`, with few passes and, unless the user chose any, with two message sizes."""
+    words = sampling_arguments(*args, **named)
     if "-budget" in words and "-passes" not in words:
         words += ["-passes", ""]
     sizes = [] if {"-msglog", "-msgsize"} & set(args[3]) else ["-msgsize", "8,1024"]
@@ -27,9 +27,9 @@ def shorter(*args: Any, **named: Any) -> list[str]:
 
 
 PATCHES: tuple[tuple[ModuleType, str, object], ...] = (
-    (passes, "words_of", shorter),
+    (passes, "sampling_arguments", shorter),
     (planning, "LAUNCHES", 1),
-    (recheck, "LEAST_PAIRS", 1),
+    (recheck, "USUAL_PAIRS", 1),
 )
 
 

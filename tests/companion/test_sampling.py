@@ -15,7 +15,7 @@ from imb.cli.launching import locate_variant
 from imb.model.errors import ImbError
 from imb.model.records import Result, Run
 from imb.runner import campaign_definition, planning, session, stored_sessions
-from imb.runner.passes import Sampling, most_seconds, rows_of, usual_budget, words_of
+from imb.runner.passes import Sampling, most_seconds, rows_of, sampling_arguments, usual_budget
 from imb.runner.progress import Progress
 from imb.store.store import Archive
 
@@ -139,9 +139,9 @@ def test_the_most_that_a_launch_takes() -> None:
 
 
 def test_launches_at_the_same_time_have_as_many_samples() -> None:
-    words = words_of(Sampling(), "MPI1", ["PingPong"], [], 2, parts=100)
+    words = sampling_arguments(Sampling(), "MPI1", ["PingPong"], [], 2, parts=100)
     assert words == ["-iter", "1000000", "-passes", "100", "-budget", "2.4"]
-    words = words_of(Sampling(precision=0.01), "MPI1", ["PingPong"], ["-iter", "50"], 2, parts=100)
+    words = sampling_arguments(Sampling(precision=0.01), "MPI1", ["PingPong"], ["-iter", "50"], 2, parts=100)
     assert words == ["-passes", "100", "-precision", "1", "-budget", "2.4"]
 
 

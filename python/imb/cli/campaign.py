@@ -161,7 +161,7 @@ def _print_dry_run(store: Archive, plan: session.Plan) -> None:
     """Print one command for each kind of launch, and the predicted duration."""
     from imb.runner import session, stored_sessions
 
-    for items in session.same_launches(plan, plan.items):
+    for items in session.group_equal_launches(plan, plan.items):
         variant = plan.variants[items[0].variant]
         say(
             f"# {variant.name}, {count_of(items[0].ranks or variant.intent.ranks, 'rank')}: {count_of(len(items), 'launch')}",

@@ -194,7 +194,7 @@ def command(
             refuse_missing_cpus(intent)
         sampling = sampling_of(classic, precision, launch_budget)
         installation, folder = prepare(mpi, programs)
-        plan = session.run_plan(
+        plan = session.plan_launches(
             mpi=installation,
             programs=folder,
             intent=intent,
@@ -211,7 +211,7 @@ def command(
             session.refuse_missing_programs(plan)
         over = session.finished_launches(store, plan) if resume else {}
         items_left = [item for item in plan.items if item.number not in over]
-        for items in session.same_launches(plan, items_left):
+        for items in session.group_equal_launches(plan, items_left):
             launches_left = [] if len(items) == 1 else [f"# {count_of(len(items), 'launch')}"]
             say(*launches_left, str(session.command_of(plan, items[0], Path(), shown=True)))
         return

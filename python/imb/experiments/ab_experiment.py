@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from imb.experiments.launch_lines import all_measured
+from imb.experiments.launch_lines import report_incomplete
 from imb.experiments.rounds import Rounds
 from imb.model.units import count_of
 from imb.report.terminal import explain_wait, write_json
@@ -37,7 +37,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
         from imb.model.observations import variant_side
         from imb.store.names import side_of
 
-        all_measured(executed)
+        report_incomplete(executed)
         plan, options = executed.plan, self.settings
         # A launch that stopped has no partner any more.
         kept = [done for done in executed.over if done.outcome != "stopped"]

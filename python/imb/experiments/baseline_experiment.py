@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from imb.experiments.launch_lines import all_measured
+from imb.experiments.launch_lines import report_incomplete
 from imb.experiments.rounds import Rounds
 from imb.model.statuses import Status
 from imb.report.terminal import say, write_data, write_json
@@ -46,7 +46,7 @@ class RecheckExperiment(Rounds[CheckSettings, CheckedResults]):
         from imb.store import names
 
         plan = executed.plan
-        self._complete = all_measured(executed)
+        self._complete = not report_incomplete(executed)
 
         def side(variant: str | None, name: str) -> Side:
             runs = [

@@ -117,8 +117,8 @@ def warn_of_others(archive: Archive, runs: Iterable[str]) -> None:
         say(f"imb: {line}", err=True)
 
 
-def all_measured(executed: SessionEnd) -> bool:
-    """Whether every launch was complete. If not, prints a line on standard error."""
+def report_incomplete(executed: SessionEnd) -> bool:
+    """Print a line on standard error if launches were incomplete or skipped. Returns whether there were such launches."""
     over, left_out = executed.over, executed.left_out
     incomplete = [ended.run[:SHORT] for ended in over if ended.outcome != "measured"]
     if incomplete:
@@ -131,4 +131,4 @@ def all_measured(executed: SessionEnd) -> bool:
             f"imb: {count_of(left_out, 'launch')} skipped; retry with `imb run --resume {executed.plan.id}`",
             err=True,
         )
-    return not incomplete and not left_out
+    return bool(incomplete or left_out)

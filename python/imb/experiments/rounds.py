@@ -51,7 +51,7 @@ class Rounds(ArchivedExperiment[S, R]):
     def next(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int | None, say: Say) -> Next:
         if turn is not None:
             return Next(stop=self._examine_round(plan, over, turn, say))
-        stop = self._stops(plan, plan.until.design.most, over, say) if plan.until else None
+        stop = self._stop_reason(plan, plan.until.design.most, over, say) if plan.until else None
         return Next(add_repeats(self.archive, plan, over, say), stop)
 
     def _examine_round(self, plan: Plan, over: Sequence[FinishedLaunch], turn: int, say: Say) -> str | None:
@@ -62,9 +62,9 @@ class Rounds(ArchivedExperiment[S, R]):
         begun = any(plan.items[ended.number - 1].turn == turn for ended in over)
         if turn == 1 or begun:
             return None
-        return self._stops(plan, turn - 1, over, say)
+        return self._stop_reason(plan, turn - 1, over, say)
 
-    def _stops(self, plan: Plan, rounds: int, over: Sequence[FinishedLaunch], say: Say) -> str | None:
+    def _stop_reason(self, plan: Plan, rounds: int, over: Sequence[FinishedLaunch], say: Say) -> str | None:
         """Why no round follows after `rounds` rounds, or None if one follows. Prints the reason."""
         until = plan.until
         assert until is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from imb.experiments.launch_lines import all_measured, disturbance
+from imb.experiments.launch_lines import disturbance, report_incomplete
 from imb.experiments.rounds import Rounds
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
@@ -75,7 +75,7 @@ class RunExperiment(Rounds[NoSettings, Variances]):
             if lines := short_block(components, cause_known=is_disturbed or components.all_launches < 2):
                 title = f"{label}: " if label else ""
                 say(*([] if curves else [""]), title + lines[0], *lines[1:])
-        complete = all_measured(executed)
+        complete = not report_incomplete(executed)
         if command := _next_command(plan, [label for label, _ in result]):
             say(f"next: `{command}`")
         if complete:

@@ -107,7 +107,7 @@ def judge_launches(
     """The verdict on all these launches, and the topology or None. Raises ImbError."""
     from imb.fabric.fabric_text import SweepReport
     from imb.fabric.judging.components import FEWEST, hardly_measured_endpoints
-    from imb.fabric.judging.earlier_sweeps import divide_by_past as over_past
+    from imb.fabric.judging.earlier_sweeps import divide_by_past
     from imb.fabric.judging.inference import judge_sweeps
     from imb.fabric.judging.launch_levels import level_launches
     from imb.fabric.judging.loading import endpoints_of, load_of, sweeps_of
@@ -137,7 +137,7 @@ def judge_launches(
             all_notes.append(
                 f"measured with {loads[0]}, {against.past_name} with {loads[1]}: the ratios contain this difference"
             )
-        sweeps, past_notes, largest = over_past(sweeps, past, against.past_name or "")
+        sweeps, past_notes, largest = divide_by_past(sweeps, past, against.past_name or "")
         all_notes += past_notes
     verdict = (
         judge_sweeps(
@@ -282,7 +282,7 @@ def drains_of(judged: SweepReport, network: Network | None) -> tuple[list[Drain]
     ]
 
 
-def execute(judged: SweepReport, drains: Sequence[Drain]) -> dict[Drain, str | None]:
+def drain_hosts(judged: SweepReport, drains: Sequence[Drain]) -> dict[Drain, str | None]:
     """Drain the hosts. Returns for each the reason why it was not drained, or None. If there are several, and
     more than MOST_DRAINED of all hosts, no host is drained."""
     from imb.fabric import drain

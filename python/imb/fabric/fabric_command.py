@@ -250,8 +250,8 @@ def command(
     from imb.fabric import fabric_planning
     from imb.fabric.fabric_experiment import (
         FabricExperiment,
-        judge_command_on_interrupt,
-        planned_launches,
+        dry_run_lines,
+        print_judge_command_on_interrupt,
         refuse_reserved_arguments,
         sweep_reference,
     )
@@ -308,13 +308,13 @@ def command(
         one_stage=bool(rounds) or _choose_pairs(arguments),
     )
     if dry_run:
-        say(*planned_launches(settings, intent.ranks))
+        say(*dry_run_lines(settings, intent.ranks))
         return
     plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
     fabric = FabricExperiment(store, plan, against, drain=drain, page=page)  # the time of the budget begins
     build_for([fabric_planning.add_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
-    with judge_command_on_interrupt(fabric):
+    with print_judge_command_on_interrupt(fabric):
         status = carry_out(fabric, plan)
     raise typer.Exit(status)
 

@@ -339,7 +339,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         return [fabric_planning.PAIR_TIMEOUT, f"{min(30.0, max(1.0, share / 4)):.3g}"]
 
 
-def planned_launches(settings: SweepSettings, ranks: int) -> list[str]:
+def dry_run_lines(settings: SweepSettings, ranks: int) -> list[str]:
     """Lines on the first launches, and on launches that may follow."""
     from imb.fabric.judging.inference import FEWEST_ENDPOINTS
     from imb.fabric.judging.round_plans import few_rounds, whole_sweep
@@ -397,7 +397,7 @@ def _size_names(sizes: Sequence[Size]) -> str:
 
 
 @contextmanager
-def judge_command_on_interrupt(fabric: FabricExperiment) -> Iterator[None]:
+def print_judge_command_on_interrupt(fabric: FabricExperiment) -> Iterator[None]:
     """On an interrupt, print the command that judges the runs with records."""
     try:
         yield

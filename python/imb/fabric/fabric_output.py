@@ -47,7 +47,7 @@ def conclude(
     from imb.store.outputs import write_output
 
     drains, unnamable = evaluation.drains_of(judged, against.network)
-    results = evaluation.execute(judged, drains) if drain else {}
+    results = evaluation.drain_hosts(judged, drains) if drain else {}
     status = EXIT[judged.verdict.state]
     if settings.page:
         from imb.fabric.fabric_page import fabric_page

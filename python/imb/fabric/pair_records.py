@@ -93,7 +93,7 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
                 continue
             number += _read(readers, block[at : other.start()], name, number)
             at = other.end()
-            _record(readers, other[0], name, number)
+            _read_record(readers, other[0], name, number)
             number += 1
         number += _read(readers, block[at:], name, number)
     several = len(readers) > 1
@@ -114,7 +114,7 @@ def read_pairs(blocks: Iterable[bytes], name: str) -> list[PairLaunch]:
     return launches
 
 
-def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None:
+def _read_record(readers: list[_Reader], line: bytes, name: str, number: int) -> None:
     """Read a line, or a piece of one, that is no pair in the form that the suite writes."""
     if not line.strip():
         return
@@ -124,11 +124,11 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
         parts = pieces(line)
         if len(parts) > 1 or parts[0][0]:
             for _, part in parts:
-                _record(readers, part, name, number)
+                _read_record(readers, part, name, number)
             return
         if line.startswith(RUN) or not readers:
             readers.append(_Reader(None, name))
-        readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
+        readers[-1].add_problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
         return
     if isinstance(record, Run):
         if other := schema_problem(line):
@@ -147,7 +147,9 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
             data = {"benchmark": record.benchmark, **fields, "time_seconds": seconds}
             line_of_pair = msgspec.convert(data, _Line)
         except msgspec.ValidationError:
-            readers[-1].problem(Problem(name, number, f"not a record of {SCHEMA}; the other lines are read"))
+            readers[-1].add_problem(
+                Problem(name, number, f"not a record of {SCHEMA}; the other lines are read")
+            )
             return
         _begin_after_end(readers, name, number)
         if isinstance(record, Failure):
@@ -159,7 +161,7 @@ def _record(readers: list[_Reader], line: bytes, name: str, number: int) -> None
 def _begin_without_run(readers: list[_Reader], name: str, number: int) -> None:
     if not readers:
         readers.append(_Reader(None, name))
-        readers[-1].problem(
+        readers[-1].add_problem(
             Problem(name, number, "a record before any run record, so what was launched is not known")
         )
 
@@ -168,7 +170,7 @@ def _begin_after_end(readers: list[_Reader], name: str, number: int) -> None:
     """Begin another launch if pairs follow the end of a launch: the run record of the new launch is missing."""
     if readers[-1].end is not None:
         readers.append(_Reader(None, name))
-        readers[-1].problem(
+        readers[-1].add_problem(
             Problem(name, number, "a pair after the end of a launch; its run record is missing")
         )
 
@@ -191,7 +193,7 @@ def _read(readers: list[_Reader], lines: bytes, name: str, first: int) -> int:
                 readers[-1].add(good)
                 good = []
                 # A piece of the line may end the launch, or begin another.
-                _record(readers, line, name, number)
+                _read_record(readers, line, name, number)
                 continue
             _begin_after_end(readers, name, number)
             good.append(pair)
@@ -215,7 +217,7 @@ class _Reader:
         self.parts: list[list[npt.NDArray[np.generic]]] = []
         self.causes: dict[tuple[str, int, int, int], str] = {}
 
-    def problem(self, problem: Problem) -> None:
+    def add_problem(self, problem: Problem) -> None:
         self.wrong += 1
         if len(self.problems) < _SHOWN:
             self.problems.append(problem)
@@ -233,7 +235,7 @@ class _Reader:
         a, b = columns[3], columns[4]
         good: Mask = (np.maximum(a, b) < len(self.run.endpoints or ())) & (a != b)
         if not good.all():
-            self.problem(
+            self.add_problem(
                 Problem(
                     self.name,
                     0,

@@ -84,7 +84,7 @@ def command(
         raise ImbError(f"rails are measured between two hosts, not {host_count}; give --hosts A,B")
     installation, folder = prepare(mpi, programs)
     arguments = ["-npmin", str(2 * pair_count), "-msgsize", str(LENGTH), "-window_size", str(IN_FLIGHT)]
-    plan = session.run_plan(
+    plan = session.plan_launches(
         mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["Uniband"]}, arguments=arguments,
         launches=launches, timeout=timeout, labels=label or [], sampling=passes.Sampling(),
     )  # fmt: skip

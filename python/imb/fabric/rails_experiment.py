@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.experiments.launch_lines import all_measured, problem_of
+from imb.experiments.launch_lines import problem_of, report_incomplete
 from imb.model.conditions import Interface
 from imb.model.errors import ImbError
 from imb.model.path import LOOPBACK
@@ -40,7 +40,7 @@ class RailsExperiment(ArchivedExperiment[RailsSettings, "list[Launch]"]):
         """The launches with results. Raises ImbError if there are none."""
         from imb.store.names import launches_in
 
-        self._complete = all_measured(executed)
+        self._complete = not report_incomplete(executed)
         measured = [
             launch
             for ended in executed.over

@@ -170,7 +170,7 @@ def command(
             if not learn:
                 if kept is None:
                     raise health_planning.too_few_sessions(path, 0)
-                plan = health_planning.check_plan(path, kept, began + within - RESERVED)
+                plan = health_planning.plan_check(path, kept, began + within - RESERVED)
                 raise typer.Exit(carry_out(health_experiment.CheckExperiment(plan, kept), plan))
             named_mpi = mpi if is_given(context, "mpi") else None
             if kept and _wants_other_measurement(kept, named_mpi, programs, np, benchmark, lengths):

@@ -67,7 +67,7 @@ def learning_plan(path: Path, learned: HealthFile) -> Plan:
     return plan
 
 
-def check_plan(path: Path, learned: HealthFile, deadline: float) -> Plan:
+def plan_check(path: Path, learned: HealthFile, deadline: float) -> Plan:
     """The plan of a check, which grows. Raises ImbError if the file has too few sessions or belongs to another host."""
     if len(learned.sessions) < limits.FEWEST:
         raise too_few_sessions(path, len(learned.sessions))

@@ -112,7 +112,7 @@ def command(
         arguments += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
     else:
         arguments += ["-budget", f"{_seconds(budget, timeout):g}"]
-    plan = session.run_plan(
+    plan = session.plan_launches(
         mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=arguments,
         launches=launches, timeout=timeout, labels=label or [],
         sampling=passes.Sampling(classic=classic or repetitions is not None),

@@ -609,7 +609,7 @@ def read_launches(text: bytes, name: str, *, samples: bool = False) -> list[Laun
     reading = _RecordReader(name, samples)
     at = 0
     for number, line in enumerate(_lines(text), start=1):
-        if not samples and line.startswith(SAMPLE) and reading.sample(line):
+        if not samples and line.startswith(SAMPLE) and reading.take_sample(line):
             pass
         elif line and not line.isspace():
             reading.line(line, number, at, is_last=at + len(line) == len(text))
@@ -652,7 +652,7 @@ class _RecordReader:
         self.filled = False  # whether the current launch has records, kept or not
         self.unnamed = 0  # number of its problems that are not kept
 
-    def sample(self, line: bytes) -> bool:
+    def take_sample(self, line: bytes) -> bool:
         """Takes a line if it is a valid sample of the current launch in the suite's own format; returns whether it took it. Most lines are such."""
         if self.current.other or self.current.has_ended or b":-" in line or b": " in line:
             return False
@@ -669,7 +669,7 @@ class _RecordReader:
     def line(self, line: bytes, number: int, at: int, *, is_last: bool) -> None:
         """Takes a line at offset `at` of the file. `is_last`: it has no newline."""
         try:
-            self.record(decode(line), line, number, at)
+            self.take_record(decode(line), line, number, at)
         except UNDECODABLE as error:
             parts = pieces(line)
             if len(parts) == 1 and not parts[0][0]:
@@ -677,7 +677,7 @@ class _RecordReader:
                 return
             for place, part in parts:
                 try:
-                    self.record(decode(part), part, number, at + place)
+                    self.take_record(decode(part), part, number, at + place)
                 except UNDECODABLE as part_error:
                     torn = is_last and (place, part) == parts[-1]
                     self.take_damaged(part, number, at + place, part_error, is_torn=torn)
@@ -688,9 +688,9 @@ class _RecordReader:
             self.begin(at)
         if not self.current.other:
             message = "incomplete last line" if is_torn else f"not a record of {SCHEMA}"
-            self.problem(number, f"{message} ({str(error)[:200]}); the other lines are read")
+            self.add_problem(number, f"{message} ({str(error)[:200]}); the other lines are read")
 
-    def problem(self, number: int, text: str) -> None:
+    def add_problem(self, number: int, text: str) -> None:
         if len(self.current.problems) < _MOST:
             self.current.problems.append(Problem(self.name, number, text))
         else:
@@ -712,12 +712,12 @@ class _RecordReader:
                 Problem(self.name, 0, f"{self.unnamed:,} more {lines} no whole record")
             )
 
-    def record(self, record: Record, line: bytes, number: int, at: int) -> None:
+    def take_record(self, record: Record, line: bytes, number: int, at: int) -> None:
         """Takes a complete record."""
         if isinstance(record, Run):
             if other := schema_problem(line):
                 self.begin(at, other=True)
-                self.problem(number, f"{other}; this version reads {SCHEMA}; skipped")
+                self.add_problem(number, f"{other}; this version reads {SCHEMA}; skipped")
                 return
             if self.filled:
                 self.begin(at)
@@ -725,7 +725,7 @@ class _RecordReader:
             return
         elif self.current.has_ended and not isinstance(record, End):
             self.begin(at)
-            self.problem(
+            self.add_problem(
                 number,
                 "a record after the end of a launch; its run record is missing, so what was launched is not known",
             )
@@ -733,7 +733,7 @@ class _RecordReader:
         # Nearly all minus signs belong to exponents.
         is_negative = line.count(b"-") != line.count(b"e-")
         if is_negative and isinstance(record, Result | Sample | Pair) and _drop_negative_times(record):
-            self.problem(number, "negative time; skipped")
+            self.add_problem(number, "negative time; skipped")
         if self.samples or not isinstance(record, SampledRow | Sample | Pair):
             self.current.records.append(record)
         elif isinstance(record, SampledRow):

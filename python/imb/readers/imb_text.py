@@ -118,7 +118,7 @@ class _Reader:
         self.line_at = at
         return self.line
 
-    def problem(self, line: int, text: str) -> None:
+    def add_problem(self, line: int, text: str) -> None:
         self.log.problems.append(Problem(self.log.name, line, text))
 
     def header(self, row: bytes) -> Header | None:
@@ -177,7 +177,7 @@ class _Reader:
             nameless = {each.line for each in launch.stretches() if each.head.benchmark[:7] == "unknown"}
             name = f"unknown-{len(nameless) + 1}" if nameless else "unknown"
             head = head._replace(benchmark=name)
-            self.problem(
+            self.add_problem(
                 line, f"a table without a line '# Benchmarking NAME'; its benchmark is called {name}"
             )
         grouped = "group" in columns
@@ -222,7 +222,7 @@ class _Reader:
                 if len(rest.split()) == len(columns) - wrapped:
                     words, at, at_line = f"{words} {rest}", stop + 1, at_line + 1
             if torn and width and len(words) < width and text[0] in "0123456789":
-                self.problem(at_line, "incomplete last row; skipped")
+                self.add_problem(at_line, "incomplete last row; skipped")
                 end = at
                 break
             row = row_of(words, columns) if text[0] in "0123456789" else None
@@ -232,7 +232,7 @@ class _Reader:
                 width, last = width or len(words), row
                 rows.add(row)
                 if None in row and lacks_time(row, columns, text):
-                    self.problem(at_line, time_problem(text))
+                    self.add_problem(at_line, time_problem(text))
             elif text[0] == "[" and rows.values and (quantiles := quantiles_of(text)) is not None:
                 rows.quantiles[len(rows.values) - 1] = quantiles
             elif text[0] == "#" and rows.take_note(text, launch):
@@ -283,7 +283,7 @@ class _Reader:
             return rows_at  # the title is part of a line of other text
         heads = self.set_multi(head, grouped=False), self.set_multi(head, grouped=True)
         place = labeled_rows.RowsPosition(self.text, rows_at, self.line_of(title_at))
-        return labeled_rows.read_table(place, heads, launch, self.line_of(rows_at), self.problem)
+        return labeled_rows.read_table(place, heads, launch, self.line_of(rows_at), self.add_problem)
 
     # --- The end -------------------------------------------------------------------------------------
 
@@ -327,4 +327,4 @@ class _Reader:
         self.unread = items_outside(lines, self.unread, lambda row: row.line)
         self.log.problems = items_outside(lines, self.log.problems, lambda problem: problem.line)
         for other, (line, _) in zip(others, lines, strict=True):
-            self.problem(line, f"component {other.unsupported} is not supported; skipped")
+            self.add_problem(line, f"component {other.unsupported} is not supported; skipped")

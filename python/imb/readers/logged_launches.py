@@ -37,7 +37,7 @@ class Launches:
             if event.kind == "text":
                 self.take_other_text(start + event.at, event.text)
             elif event.kind == "failure":
-                self.benchmark_failure(event, start)
+                self.add_benchmark_failure(event, start)
             elif event.kind == "passes":
                 self.passes = event.parts
             elif event.kind == "end":
@@ -72,7 +72,7 @@ class Launches:
             self.current.end = End(state="aborted")
         self.current.end.reason = self.current.end.reason or why
 
-    def benchmark_failure(self, event: LogEvent, start: int) -> None:
+    def add_benchmark_failure(self, event: LogEvent, start: int) -> None:
         """Adds a failure for a line `# !! Benchmark X invalid for N processes !!`."""
         if self.current is None or self.pending:
             self.flush(table=True, at=start + event.at)

@@ -149,13 +149,13 @@ class _Reader:
         if log.launches:
             log.launches[0].start = 0
 
-    def problem(self, line: int, message: str) -> None:
+    def add_problem(self, line: int, message: str) -> None:
         self.log.problems.append(Problem(self.log.name, line, message))
 
     def take(self, line: str, line_start: int, line_number: int, *, torn: bool) -> bool:
         """Reads a line. Returns False if it does not come from an OSU benchmark."""
         if line[0] == "#" and _LIKE_ROW.search(line):
-            self.problem(line_number, f"a row after other text: {line[:60]!r}; skipped")
+            self.add_problem(line_number, f"a row after other text: {line[:60]!r}; skipped")
         if line[0] == "#" and (match := _TITLE.match(line)):
             if self.is_again(match[0], line_start):
                 self.other = None
@@ -166,15 +166,17 @@ class _Reader:
             self.take_other(line_start)
             self.end_launch()
             self.launch = None
-            self.problem(line_number, f"a title that is not understood: {line[:60]!r}; its rows are skipped")
+            self.add_problem(
+                line_number, f"a title that is not understood: {line[:60]!r}; its rows are skipped"
+            )
         elif self.launch is None:
             return False
         elif self.columns and line[0].isdigit() and not _is_sentence(line):
             self.take_other(line_start)
             if not self.columns:  # a title or a command has ended the table
                 return False
-            self.row(line, line_number, torn=torn)
-        elif line[0] == "#" and self.fact(line):
+            self.take_row(line, line_number, torn=torn)
+        elif line[0] == "#" and self.take_fact(line):
             self.take_other(line_start)
         elif match := _INIT.match(line):
             self.take_other(line_start)
@@ -210,7 +212,7 @@ class _Reader:
         device = re.match(r"MPI-(\w+) ", title["title"])
         self.api = device[1].lower() if device else ""
 
-    def fact(self, line: str) -> bool:
+    def take_fact(self, line: str) -> bool:
         """Takes a fact from a comment line. Returns False if the line has no fact that records can store."""
         assert self.launch is not None
         run = self.launch.run
@@ -226,9 +228,9 @@ class _Reader:
             return False
         return True
 
-    def row(self, line: str, line_number: int, *, torn: bool) -> None:
+    def take_row(self, line: str, line_number: int, *, torn: bool) -> None:
         if torn:
-            self.problem(line_number, "incomplete last row; skipped")
+            self.add_problem(line_number, "incomplete last row; skipped")
             return
         row = _row(line, self.columns)
         if row is None:
@@ -236,7 +238,7 @@ class _Reader:
             return
         self.rows.append(row)
         if lacks_time(row[0], _field_columns(self.columns), line):
-            self.problem(line_number, time_problem(line))
+            self.add_problem(line_number, time_problem(line))
 
     def is_again(self, title: str, line_start: int) -> bool:
         """Whether a title repeats the title directly above it, because another rank printed it or it was copied twice."""
@@ -281,7 +283,7 @@ class _Reader:
             elif self.launch is not None and self.next_start is None and self.failed.take(event.text):
                 pass
             elif self.launch is not None and _LIKE_ROW.search(event.text):
-                self.problem(line, f"a row without a heading: {event.text[:60]!r}; skipped")
+                self.add_problem(line, f"a row without a heading: {event.text[:60]!r}; skipped")
             else:
                 self.log.notes.append(Problem(self.log.name, line, f"skipped: {event.text[:100]}"))
 
@@ -302,7 +304,7 @@ class _Reader:
                 self.log.problems.append(problem)
                 return
             if len(lengths) < stretch.count:
-                self.problem(
+                self.add_problem(
                     self.table_line, "message sizes repeat in this table: it has rows of several runs"
                 )
             self.launch.items.append(stretch)
@@ -316,7 +318,7 @@ class _Reader:
         if why := self.failed.reason():
             self.launch.end = End(state="aborted", reason=why)
         elif not self.launch.items and not any(row.line > self.title_line for row in self.unread):
-            self.problem(self.title_line, f"{self.head.benchmark} has no row that can be read; skipped")
+            self.add_problem(self.title_line, f"{self.head.benchmark} has no row that can be read; skipped")
 
 
 def _program_at(command: Sequence[str], benchmark: str) -> int:

@@ -74,7 +74,7 @@ def hold_lock(archive: Archive, plan: Plan, report: Callable[[str], None]) -> It
             raise _refusal(plan, _holder(file)) from None
         except OSError as error:
             raise archive.refusal(error) from error
-        _examine(plan, file, report)
+        _wait_for_owner(plan, file, report)
         try:
             write_whole(file, msgspec.json.encode(_this_process()) + b"\n")
         except OSError as error:
@@ -109,7 +109,7 @@ def _lock(path: Path, stack: contextlib.ExitStack) -> None:
             raise
 
 
-def _examine(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
+def _wait_for_owner(plan: Plan, file: Path, report: Callable[[str], None]) -> None:
     """Waits until the owner in the file, if there is one, counts as dead. Raises ImbError if it is alive."""
     if (owner := _owner(file)) is None:
         return

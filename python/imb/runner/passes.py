@@ -59,7 +59,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
         return [name for name in ("precision", "budget") if getattr(self, name) is not None]
 
 
-def words_of(
+def sampling_arguments(
     sampling: Sampling,
     component: Component,
     names: Sequence[str],

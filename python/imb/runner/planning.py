@@ -127,7 +127,7 @@ def campaign_plan(
                 words = ["-npmin", str(ranks), *words]
             sampling = sampling_of(campaign, variant)
             for component, names in chosen.items():
-                more = passes.words_of(
+                more = passes.sampling_arguments(
                     sampling,
                     component,
                     names,

@@ -24,7 +24,7 @@ from imb.mpi.installations import Installation
 from imb.runner import session
 from imb.runner.campaign_definition import VariantSettings, gpu_arguments, split_words
 
-LEAST_PAIRS = 10  # default number of pairs of an old and a new launch
+USUAL_PAIRS = 10  # default number of pairs of an old and a new launch
 
 
 def this_machine(nodes: int) -> Hardware:
@@ -54,7 +54,7 @@ def baseline_plan(
     items = [_item(cell, place, place, label) for place, cell in enumerate(cells)]
     turns = launches or max(cells.values())
     rounds = [items] * turns
-    return _examine(variants, rounds, timeout)
+    return _plan_of_rounds(variants, rounds, timeout)
 
 
 def plan_with_old(
@@ -107,10 +107,10 @@ def plan_with_old(
         )
     random = Random(seed)
     rounds = []
-    for _ in range(launches or LEAST_PAIRS):
+    for _ in range(launches or USUAL_PAIRS):
         cells_of_round = random.sample(pairs, len(pairs))
         rounds.append([item for pair in cells_of_round for item in random.sample(pair, 2)])
-    return _examine(variants, rounds, timeout, seed=seed)
+    return _plan_of_rounds(variants, rounds, timeout, seed=seed)
 
 
 def environment_of(baseline: Baseline) -> tuple[dict[str, str], list[str]]:
@@ -212,7 +212,7 @@ def _item(cell: bytes, place: int, variant: int, label: str) -> session.Item:
     )
 
 
-def _examine(
+def _plan_of_rounds(
     variants: list[session.Variant],
     rounds: Sequence[Sequence[session.Item]],
     timeout: float | None,

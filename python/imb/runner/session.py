@@ -168,7 +168,7 @@ class FinishedLaunch(msgspec.Struct, frozen=True, kw_only=True):
         return self.wall or self.seconds or 0.0
 
 
-def run_plan(
+def plan_launches(
     *,
     mpi: Installation,
     programs: Path,
@@ -185,7 +185,7 @@ def run_plan(
         component: [
             *names,
             *arguments,
-            *passes.words_of(sampling, component, names, arguments, intent.ranks, timeout=timeout),
+            *passes.sampling_arguments(sampling, component, names, arguments, intent.ranks, timeout=timeout),
         ]
         for component, names in selection.items()
     }
@@ -481,7 +481,7 @@ def is_in_job() -> bool:
     return bool(Allocation.of().scheduler)
 
 
-def same_launches(plan: Plan, items: Iterable[Item]) -> list[list[Item]]:
+def group_equal_launches(plan: Plan, items: Iterable[Item]) -> list[list[Item]]:
     """Groups of items with the same variant and the same work, in the order of the plan's variants."""
     alike: dict[tuple[object, ...], list[Item]] = {}
     for item in sorted(items, key=lambda item: item.variant):

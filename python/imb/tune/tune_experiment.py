@@ -460,7 +460,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
             name = hashlib.sha256(text.encode()).hexdigest()[:12]
             path = self.folder / f"alternate-{group.collective}-{group.ranks}-{name}.txt"
             if not path.exists():
-                self._file(path, text)
+                self._write_file(path, text)
             longer = self._longer.get(group, 1.0)
             arguments = tune_planning.alternating_arguments(
                 group, lengths, path, len(needed) + 1, self.settings, longer
@@ -608,7 +608,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
                 self.result.stopped = self._time_problem(when, f" and {needs}", ranks)
                 break
             self._report_verdicts(all_cells, judge, confirmation)
-        self._keep(all_cells, choices, judge, failures[-1] if failures else "")
+        self._record_decisions(all_cells, choices, judge, failures[-1] if failures else "")
         late = any(judged.verdict == "no time" for _, judged in judge.reverted)
         slower = any(judged.verdict == "slower" for judged in judge.judged)
         if late and not judge.changed.any() and not (verify and slower):
@@ -736,7 +736,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
                 f"{good} of {count_of(int(judge.changed.sum()), 'changed cell')} confirmed after {count_of(judge.pairs_launched, 'pair')}"
             )
 
-    def _keep(
+    def _record_decisions(
         self, all_cells: Sequence[Cell], choices: Mapping[Cell, Algorithm], judge: Proof, failure: str
     ) -> None:
         """Record the decision on each cell in the result. `failure`: why launches failed, or empty; a cell
@@ -924,7 +924,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         except OSError as error:
             raise self.archive.refusal(error) from error
 
-    def _file(self, path: Path, text: str) -> None:
+    def _write_file(self, path: Path, text: str) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, text.encode())

@@ -209,7 +209,7 @@ def interleaved_arguments(
     names = [*collectives, CONTROL]
     seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
     words = _measuring_arguments(names, ranks, lengths, settings)
-    more = passes.words_of(
+    more = passes.sampling_arguments(
         passes.Sampling(budget=seconds), "MPI1", names, words, ranks, parts=settings.segments
     )
     return [*words, *more], seconds
