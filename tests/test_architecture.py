@@ -351,6 +351,17 @@ def test_every_command_that_launches_has_an_experiment():
     assert not [name for name, found in launching.items() if not found]
 
 
+def test_no_command_uses_another():
+    """What several commands need is in a module of its own."""
+    modules = {entry.module for entry in registry.commands().values()}
+    used = re.compile(r"(?m)^\s*(?:from|import) (imb[\w.]*)(?: import (\w+))?")
+    wrong = []
+    for path, text in python_sources():
+        for module, name in used.findall(text):
+            wrong += [f"{path} imports {one}" for one in {module, f"{module}.{name}"} & modules]
+    assert not wrong
+
+
 def test_stored_experiments_can_be_resumed():
     """Each is in the registry, by the command that its plan names."""
     registered = {registry.load(name) for each in registry.entries() for name in each.experiments.values()}

@@ -246,8 +246,8 @@ def command(
     with explain_wait("examining the MPI and this machine"):
         campaign, plan = _plan_campaign(
             names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, name=name, processes=np, class_=kind, launches=launches,
-            until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, timeout=timeout, repeats=repeats,
-            classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
+            until_decided=until_decided, budget=budget, relevant=settings.relevant, metric=metric, segments=1 if launch_by_launch else segments, repeats=repeats,
+            timeout=timeout, classic=sampling.classic, precision=sampling.precision, launch_budget=sampling.budget,
         )  # fmt: skip
     if a_cvar or b_cvar:
         if set(a_cvar or []) == set(b_cvar or []):
@@ -309,22 +309,19 @@ def _plan_campaign(
     seed: int | None,
     *,
     name: str | None,
+    segments: int | None,
+    repeats: int | None,
     **keys: Any,
 ) -> tuple[Campaign, Plan]:
     """A campaign and its plan. `texts`: --a, --b and --both, or only --both if each launch has both variants.
     `options`: --mpi, --programs, --memory, --gpu; `keys`: other keys of a campaign file. Raises ImbError."""
     import secrets
 
-    import msgspec
-
-    from imb.runner import planning
+    from imb.runner import planning, session
     from imb.runner.campaign_definition import (
-        USUAL_SEGMENTS,
         Campaign,
         VariantSettings,
         classic_argument,
-        examine_campaign,
-        interleaving_obstacle,
         merge_settings,
         parse_variant,
     )
@@ -342,15 +339,9 @@ def _plan_campaign(
         variants=variants,
         **{key: value for key, value in keys.items() if value is not None},
     )
-    reason = interleaving_obstacle(campaign) if keys["segments"] is None else None
-    if keys["segments"] is None and reason is None:
-        campaign = msgspec.structs.replace(campaign, segments=USUAL_SEGMENTS)
-    if keys["repeats"] is None:
-        campaign = msgspec.structs.replace(campaign, repeats=planning.usual_repeats(campaign))
-    examine_campaign(campaign)
+    campaign, reason = planning.complete_campaign(campaign, segments, repeats)
     if reason:
         say(f"imb: note: launches run one after the other, not interleaved: {reason}", err=True)
     note_classic(classic_argument(campaign))
-    if seed is None:
-        seed = secrets.randbelow(2**31)
+    seed = session.new_seed() if seed is None else seed
     return campaign, planning.campaign_plan(campaign, locate_variant, seed=seed)

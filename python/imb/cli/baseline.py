@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -98,6 +97,7 @@ def set_(
       imb baseline set fabric new-fabric
       imb baseline set fabric new-fabric --tolerance time=10% --tolerance bandwidth=3% --note "after the new switch"
     """
+    from imb.history.baseline_check import shortage_of
     from imb.runner import ownership
     from imb.store import baseline_versions
     from imb.store.names import named_runs, side_from
@@ -113,28 +113,8 @@ def set_(
     limits = _tolerances(tolerance) or {"time": 0.05}
     baseline = baseline_versions.make(name, results, limits, note=note, foreign=foreign)
     say(_line(baseline_versions.add(store, baseline)))
-    if lack := _shortage(baseline):
+    if lack := shortage_of(baseline):
         say(f"imb: note: {baseline.name} has {lack}", err=True)
-
-
-def _shortage(baseline: Baseline) -> str | None:
-    """The launches and sessions of a baseline and advice, if they are too few, or None if they are enough."""
-    from imb.compare.pairing import separate_sessions, session_of
-    from imb.compare.session_bound import FACTOR
-    from imb.history.prediction import FEWEST
-
-    sessions = [session_of(launch) for launch in baseline.side().launches]
-    session_count = len(separate_sessions(baseline.side()))
-    launches = count_of(len(sessions), "launch")
-    advice = (
-        f"take {FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more;"
-        f" with fewer, a check of one session is inconclusive, unless a band is {FACTOR:g} times as slow or --with-old is given"
-    )
-    if None in sessions:
-        return f"{launches} of unknown session (a log without a date); {advice}"
-    if session_count < FEWEST:
-        return f"{launches} of {count_of(session_count, 'session')}; {advice}"
-    return None
 
 
 @app.command("list", cls=HelpCommand)
@@ -291,7 +271,7 @@ def check(
     """
     from imb.experiments.baseline_experiment import CheckSettings, RecheckExperiment, check_of, print_check
     from imb.experiments.session_loop import carry_out
-    from imb.runner import session
+    from imb.runner import recheck, session
     from imb.store import baseline_versions, names
 
     store = Archive(archive)
@@ -311,35 +291,13 @@ def check(
         raise ImbError("--setting requires --with-old; without it, the baseline's settings are measured")
     if side is not None:
         raise typer.Exit(print_check(check_of(store, options, names.load(store, side)), options))
-    baseline = baseline_to_repeat(versions, placement, force)
+    baseline = recheck.baseline_to_repeat(versions, placement, force)
     if not force_owner:
         _refuse_others(store, baseline)
     plan = _plan_check(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
     plan = session.set_settings(plan, "baseline", options)
     session.save(store, plan)
     raise typer.Exit(carry_out(RecheckExperiment(store, plan), plan, verbose=verbose))
-
-
-def baseline_to_repeat(versions: list[Baseline], placement: str | None, force: bool) -> Baseline:
-    """The baseline to measure again on this machine. Raises ImbError if none matches."""
-    from imb.history.baseline_check import placements_of
-    from imb.runner import recheck
-
-    matching = [
-        version
-        for version in versions
-        if placement in (None, version.placement)
-        and (force or version.machine.is_same(recheck.this_machine(version.machine.nodes or 1)) is not False)
-    ]
-    if not matching:
-        raise ImbError(
-            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {placements_of(versions)}"
-        )
-    if len({version.placement for version in matching}) > 1:
-        raise ImbError(
-            f"baseline {versions[-1].name} has intra-node and inter-node results; choose with --placement"
-        )
-    return matching[-1]
 
 
 def _refuse_others(store: Archive, baseline: Baseline) -> None:
@@ -372,7 +330,7 @@ def _plan_check(
 ) -> Plan:
     """The plan that launches the baseline again. `with_old`: also launch its own MPI and programs,
     interleaved. Raises ImbError."""
-    from imb.runner import recheck
+    from imb.runner import recheck, session
     from imb.runner.campaign_definition import parse_variant
 
     recheck.refuse_if_imported(baseline)
@@ -383,7 +341,6 @@ def _plan_check(
             installation, None, {launch.facts["component"] for launch in baseline.launches}
         )
     if with_old:
-        seed = secrets.randbelow(2**31)
         old_installation = chosen_mpi(wrapper)
         new_settings = None if setting is None else parse_variant(setting)
         plan = recheck.plan_with_old(
@@ -393,7 +350,7 @@ def _plan_check(
             programs,
             launches,
             timeout,
-            seed=seed,
+            seed=session.new_seed(),
             setting=new_settings,
         )
         if not_restored := recheck.environment_of(baseline)[1]:

@@ -204,12 +204,10 @@ def _place_of_examples() -> str:
 
 def _plan_campaign(campaign: Campaign, source: str, seed: int | None, job: Job) -> list[session.Plan]:
     """The plan, or one plan for each pair of hosts. Raises ImbError."""
-    import secrets
-
-    from imb.runner import planning
+    from imb.runner import planning, session
 
     if seed is None:
-        seed = secrets.randbelow(2**31) if campaign.seed is None else campaign.seed
+        seed = session.new_seed() if campaign.seed is None else campaign.seed
     job.refuse_several_jobs(campaign.jobs)
     pairs = pairs_of(campaign.host_pairs, job) if campaign.host_pairs else []
     campaigns = [planning.place_campaign(campaign, pair) for pair in pairs] or [campaign]

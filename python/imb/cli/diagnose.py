@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -16,10 +15,7 @@ from imb.model.units import count_of
 from imb.report.terminal import LEVEL_MARKS, Screen, columns, say, text_width, wrap_text, write_data
 
 if TYPE_CHECKING:
-    from imb.diagnose import Diagnosis, FailedLaunch
-    from imb.model.observations import Side
-    from imb.store.files import FileRun
-    from imb.store.store import StoredRun
+    from imb.diagnose import Diagnosis
 
 _LISTING = Form("cannot be combined with --thresholds")
 
@@ -99,6 +95,7 @@ def command(
       imb diagnose results/monday.log --format markdown > findings.md
     """
     from imb import diagnose
+    from imb.experiments.failed_launches import failed_launches
     from imb.experiments.peers import variance_of
     from imb.report import findings
     from imb.store.names import any_side, named_runs
@@ -122,7 +119,7 @@ def command(
     store = Archive(archive)
     runs = list(named_runs(store, side))
     sample_set = any_side(runs, side)
-    failed = failed_among(runs, sample_set)
+    failed = failed_launches(runs, sample_set)
     if any(launch.rows or launch.failures for launch in sample_set.launches):
         diagnosis = diagnose.diagnose(
             sample_set, threshold_values, limits, variance_of(store, sample_set), failed
@@ -169,20 +166,3 @@ def _show(diagnosis: Diagnosis) -> None:
         say("", *(part for line in lines for part in wrap_text(line)))
     for note in diagnosis.notes:
         say(*wrap_text(f"not checked: {note}"))
-
-
-def failed_among(runs: Iterable[StoredRun | FileRun], side: Side | None = None) -> list[FailedLaunch]:
-    """The launches among these runs without a row in `side` (the sample set of the runs) that were not
-    repeated, with the reason of each failure."""
-    from imb import diagnose
-    from imb.store.names import reason_of
-
-    launches = [*side.launches, *side.replaced] if side else []
-    measured = {launch.content.partition("#")[0] for launch in launches if launch.rows or launch.failures}
-    unmeasured = {run.id: run for run in runs if run.id not in measured}.values()
-    with_facts = ((run, run.facts()) for run in unmeasured)
-    return [
-        diagnose.FailedLaunch(run.name, facts, reason_of(run))
-        for run, facts in with_facts
-        if facts.get("kind") == "launch"
-    ]

@@ -206,8 +206,8 @@ def _page_of(
     from datetime import datetime
 
     from imb import diagnose
-    from imb.cli.diagnose import failed_among
     from imb.compare.comparison import compare
+    from imb.experiments.failed_launches import failed_launches
     from imb.experiments.peers import comparable_launches, variance_of
     from imb.report.marks import letter
     from imb.report.page import report_page
@@ -226,7 +226,7 @@ def _page_of(
         ],
         [
             diagnose.diagnose(
-                side, thresholds, limits, variance_of(store, side), failed_among(runs_of_side, side)
+                side, thresholds, limits, variance_of(store, side), failed_launches(runs_of_side, side)
             )
             for runs_of_side, side in zip(runs, sides, strict=True)
         ],

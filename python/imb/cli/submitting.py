@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -43,7 +42,6 @@ QueueOption = Annotated[
 AccountOption = Annotated[
     str | None, typer.Option("--account", metavar="NAME", help="Account of a job.", rich_help_panel=SESSION)
 ]
-LEAST_MINUTES = 10.0
 
 
 class Job(NamedTuple):
@@ -101,7 +99,7 @@ def hand_over(archive: Archive, plans: Sequence[Plan], job: Job) -> int:
 
 def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
     from imb.runner import session
-    from imb.runner.submit import submit
+    from imb.runner.submit import default_minutes, submit
 
     assert job.scheduler
     over = session.finished_launches(archive, plan)
@@ -112,7 +110,7 @@ def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
     job.refuse_several_jobs(plan.jobs)
     for _ in range(plan.jobs):
         submitted = submit(
-            archive, plan, job.scheduler, minutes=job.minutes or _minutes(archive, plan), queue=job.queue,
+            archive, plan, job.scheduler, minutes=job.minutes or default_minutes(archive, plan), queue=job.queue,
             account=job.account, after=after, timeout=job.timeout,
         )  # fmt: skip
         after = submitted.name
@@ -122,12 +120,3 @@ def _hand_over(archive: Archive, plan: Plan, job: Job) -> int:
     if submitted.status:
         say(*submitted.errors.read_text(errors="replace").splitlines(), err=True)
     return submitted.status or 0
-
-
-def _minutes(archive: Archive, plan: Plan) -> float:
-    from imb.runner import session, stored_sessions
-
-    seconds = session.remaining_seconds(
-        plan, session.finished_launches(archive, plan).values(), stored_sessions.usual_seconds(archive, plan)
-    )
-    return max(LEAST_MINUTES, math.ceil(1.5 * (seconds or 0.0) / 60))

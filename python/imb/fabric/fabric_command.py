@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -302,7 +301,7 @@ def command(
         endpoint=kind,
         arguments=[*pattern, *arguments],
         passes=passes,
-        seed=secrets.randbelow(2**31) if seed is None else seed,
+        seed=session.new_seed() if seed is None else seed,
         budget=budget,
         labels=label or [],
         one_stage=bool(rounds) or _choose_pairs(arguments),

@@ -9,11 +9,11 @@ import numpy as np
 
 from imb.compare.comparison import BandEffect, CompareSettings, Comparison, Effect, Verdict, compare
 from imb.compare.effects import overall_verdict
-from imb.compare.pairing import counted_sessions
+from imb.compare.pairing import counted_sessions, separate_sessions, session_of
 from imb.compare.session_bound import FACTOR
 from imb.history import prediction
 from imb.history.session_history import HistorySettings, levels_by_session
-from imb.model.baseline_record import Baseline, Hardware, machine_of, placement_of
+from imb.model.baseline_record import Baseline, Hardware, machine_of, placement_of, placements_of
 from imb.model.errors import ImbError
 from imb.model.observations import Launch, Side, refuse_unknown_metric
 from imb.model.units import count_of, percent_text
@@ -51,13 +51,20 @@ def choose(baselines: Sequence[Baseline], machine: Hardware, placement: str | No
     return fits[-1]
 
 
-def placements_of(baselines: Sequence[Baseline]) -> str:
-    """The distinct placements and machines: `intra-node on 8 cores ...; inter-node on ...`."""
-    return "; ".join(
-        dict.fromkeys(
-            f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
-        )
+def shortage_of(baseline: Baseline) -> str | None:
+    """The launches and sessions of a baseline and advice, if they are too few, or None if they are enough."""
+    sessions = [session_of(launch) for launch in baseline.side().launches]
+    session_count = len(separate_sessions(baseline.side()))
+    launches = count_of(len(sessions), "launch")
+    advice = (
+        f"take {prediction.FEWEST} sessions (days, boots, allocations; more than an hour apart) of five launches or more;"
+        f" with fewer, a check of one session is inconclusive, unless a band is {FACTOR:g} times as slow or --with-old is given"
     )
+    if None in sessions:
+        return f"{launches} of unknown session (a log without a date); {advice}"
+    if session_count < prediction.FEWEST:
+        return f"{launches} of {count_of(session_count, 'session')}; {advice}"
+    return None
 
 
 def check(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -104,6 +105,15 @@ def placement_of(side: Side) -> str | None:
             f"{side.name} has both intra-node and inter-node launches; select launches of one placement"
         )
     return next(iter(placements), None)
+
+
+def placements_of(baselines: Sequence[Baseline]) -> str:
+    """The distinct placements and machines: `intra-node on 8 cores ...; inter-node on ...`."""
+    return "; ".join(
+        dict.fromkeys(
+            f"{baseline.placement or 'unknown placement'} on {baseline.machine}" for baseline in baselines
+        )
+    )
 
 
 def machine_of(side: Side) -> Hardware:

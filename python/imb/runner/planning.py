@@ -24,12 +24,15 @@ from imb.mpi import prebuilt_programs
 from imb.mpi.installations import Installation
 from imb.runner import passes, session
 from imb.runner.campaign_definition import (
+    USUAL_SEGMENTS,
     Campaign,
     VariantSettings,
     commands,
+    examine_campaign,
     examine_name,
     gpu_arguments,
     imb_arguments,
+    interleaving_obstacle,
     is_classic,
     sampling_of,
     selections,
@@ -68,7 +71,20 @@ def most_launches(campaign: Campaign) -> int:
     return campaign.launches or (sequential_design.MOST if campaign.until_decided else LAUNCHES)
 
 
-def usual_repeats(campaign: Campaign) -> int:
+def complete_campaign(
+    campaign: Campaign, segments: int | None, repeats: int | None
+) -> tuple[Campaign, str | None]:
+    """The campaign with these segments and repeats, or with the usual ones if they are None; and why its launches are not interleaved although
+    `segments` leaves it open, or None. Raises ImbError if settings contradict each other."""
+    obstacle = interleaving_obstacle(campaign) if segments is None else None
+    segments = segments or (1 if obstacle else USUAL_SEGMENTS)
+    repeats = _usual_repeats(campaign) if repeats is None else repeats
+    completed = msgspec.structs.replace(campaign, segments=segments, repeats=repeats)
+    examine_campaign(completed)
+    return completed, obstacle
+
+
+def _usual_repeats(campaign: Campaign) -> int:
     """The default number of repeats: a quarter of all variants' launches, or 0 if launches cannot be repeated. docs/evidence/validation.md has
     the error rates."""
     named = variants(campaign)

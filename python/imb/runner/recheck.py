@@ -11,7 +11,7 @@ from random import Random
 import msgspec
 
 from imb.model import gpus
-from imb.model.baseline_record import Baseline, Hardware
+from imb.model.baseline_record import Baseline, Hardware, placements_of
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.intent import Intent
@@ -32,6 +32,26 @@ def this_machine(nodes: int) -> Hardware:
     machine = host_conditions.gather().machine
     hardware = msgspec.convert(machine, Hardware, from_attributes=True)
     return msgspec.structs.replace(hardware, nodes=nodes, hosts=[machine.host])
+
+
+def baseline_to_repeat(versions: Sequence[Baseline], placement: str | None, force: bool) -> Baseline:
+    """The newest of these versions that was measured on this machine, with this placement. `force`: on any machine. Raises ImbError if none
+    matches, or if both placements do."""
+    matching = [
+        version
+        for version in versions
+        if placement in (None, version.placement)
+        and (force or version.machine.is_same(this_machine(version.machine.nodes or 1)) is not False)
+    ]
+    if not matching:
+        raise ImbError(
+            f"baseline {versions[-1].name} has nothing for {placement or 'launches'} on this machine, only: {placements_of(versions)}"
+        )
+    if len({version.placement for version in matching}) > 1:
+        raise ImbError(
+            f"baseline {versions[-1].name} has intra-node and inter-node results; choose with --placement"
+        )
+    return matching[-1]
 
 
 def refuse_if_imported(baseline: Baseline) -> None:

@@ -244,6 +244,11 @@ def new_id() -> str:
     return f"{now().replace(':', '').replace('-', '')}-{secrets.token_hex(3)}"
 
 
+def new_seed() -> int:
+    """A seed for the random order of launches."""
+    return secrets.randbelow(2**31)
+
+
 def examine(plan: Plan) -> None:
     """Raises ImbError if a launcher does not support the request. Programs need not be built yet."""
     for item in {item.work_key(): item for item in plan.items}.values():

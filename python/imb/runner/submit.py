@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from imb.model.errors import ImbError
-from imb.runner.session import Plan, folder_of, intent_of
+from imb.runner.session import Plan, finished_launches, folder_of, intent_of, remaining_seconds
+from imb.runner.stored_sessions import usual_seconds
 from imb.store.store import Archive
 
 Scheduler: TypeAlias = Literal["local", "slurm"]
+
+
+LEAST_MINUTES = 10.0
 
 
 class SubmittedJob(NamedTuple):
@@ -91,6 +96,13 @@ def submit(
         raise
     code = status.exit_code if status else None
     return SubmittedJob(str(job.native_id), output, errors, 1 if code is None else code)
+
+
+def default_minutes(archive: Archive, plan: Plan) -> float:
+    """The default time limit of a session's job: half more than the predicted duration of the remaining launches, at least LEAST_MINUTES."""
+    over = finished_launches(archive, plan).values()
+    seconds = remaining_seconds(plan, over, usual_seconds(archive, plan))
+    return max(LEAST_MINUTES, math.ceil(1.5 * (seconds or 0.0) / 60))
 
 
 def _files(folder: Path) -> tuple[Path, Path]:

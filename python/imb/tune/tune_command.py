@@ -248,7 +248,7 @@ def command(
         output=str((output or Path(f"tuned-{installation.flavor}")).absolute()),
         verify=str(verify.absolute()) if verify else None,
         page=str(page.absolute()) if page else None,
-        seed=secrets.randbelow(2**31) if seed is None else seed,
+        seed=session.new_seed() if seed is None else seed,
         format=format,
         rows=rows,
     )
