@@ -9,7 +9,7 @@ from companion import fake_mpi
 from companion.door import Imb
 from companion.slices import with_commands
 from imb.model.records import End, Failure, Rank, Record, Run, write
-from imb.store.store import Archive
+from imb.store.store import Archive, Content
 
 SLOTS = f"""\
 {"-" * 74}
@@ -108,7 +108,32 @@ def test_the_reason_of_a_failed_launch_is_one_whole_line(
     assert shown.code == 0 and f"reason       {reason}" in shown.out
     found = imb("diagnose", name[:10])
     text = " ".join(found.out.split())  # folded
-    assert found.code == 1 and f"failed, exit status 1, no result: {reason}" in text, found
+    assert found.code == 1 and f"no result: failed with exit status 1 ({reason})" in text, found
+
+
+@pytest.mark.parametrize(
+    ("outcome", "facts", "found"),
+    [
+        ("interrupted", {"exit_status": None}, "no result: interrupted"),
+        ("interrupted", {"exit_status": -15}, "no result: interrupted"),
+        ("failed", {"exit_status": 5}, "no result: failed with exit status 5 (no reason was printed)"),
+        ("failed", {"exit_status": -9}, "no result: launcher killed by signal 9 (no reason was printed)"),
+        (
+            "failed",
+            {"exit_status": 5, "problem": "1 instead of 2 ranks"},
+            "no result: failed with exit status 5 (1 instead of 2 ranks)",
+        ),
+        ("timed_out", {"exit_status": -9}, "no result: killed at its time limit"),
+        ("timed_out", {"problem": "no new row for 9 s"}, "no result: killed: no new row for 9 s"),
+    ],
+)
+def test_diagnose_says_why_a_launch_has_no_result(
+    imb: Imb, archive: Archive, outcome: str, facts: dict[str, object], found: str
+) -> None:
+    """An `imb` that was killed leaves the first one: no process knows how its launcher exited."""
+    run = archive.add(Content(output=b"# begun", facts={"kind": "launch", "outcome": outcome, **facts})).id
+    said = imb("diagnose", run[:10])
+    assert said.code == 1 and found in [" ".join(line.split()) for line in said.out.splitlines()], said
 
 
 def test_a_failed_launch_among_measured_ones_is_a_finding_with_its_reason(imb: Imb, tmp_path: Path) -> None:
@@ -117,7 +142,7 @@ def test_a_failed_launch_among_measured_ones_is_a_finding_with_its_reason(imb: I
     assert imb("run", "PingPong", *failing(tmp_path / "bad", HOST), "--label", "x").code == 1
     found = imb("diagnose", "x")
     assert found.code == 1, found
-    assert "failed, exit status 1, no result: ssh: Could not resolve hostname nosuchhost" in found.out
+    assert "no result: failed with exit status 1 (ssh: Could not resolve hostname nosuchhost" in found.out
 
 
 def test_a_report_lists_a_failed_launch_with_its_reason(imb: Imb, archive: Archive, tmp_path: Path) -> None:
@@ -129,7 +154,7 @@ def test_a_report_lists_a_failed_launch_with_its_reason(imb: Imb, archive: Archi
     [failed] = [name for name in archive.ids() if archive.run(name).facts()["outcome"] == "failed"]
     text = page.read_text()
     assert text.count(f"launch {failed[:10]}") == 2 and "Findings: 2 problems" in text
-    assert text.count("Failed, exit status 1, no result: ssh: Could not resolve hostname nosuchhost") == 2
+    assert text.count("No result: failed with exit status 1 (ssh: Could not resolve hostname nosuchhost") == 2
     only = imb("report", failed, "-o", tmp_path / "none.html")
     assert only.code == 2 and only.err == f"imb: no results in {failed}\n"
 

@@ -16,7 +16,7 @@ from imb.compare.log_speeds import NO_MESSAGE, levels_of_launches
 from imb.compare.pairing import share_launches
 from imb.model.facts import fact
 from imb.model.observations import Key, Launch, Side, are_interleaved
-from imb.model.outcomes import incomplete_reason
+from imb.model.outcomes import WRONG_DATA, incomplete_reason, longer_budget, only_rows_missing
 from imb.model.text import natural_key
 from imb.model.units import abridge, count_of, duration, percent_text, us
 from imb.stats.arrays import Values
@@ -116,7 +116,7 @@ def _side_notes(name: str, side: Side) -> Iterator[str]:
         yield f"{name}: {side.copies:,} {have} the same content as others of {name}: each is counted once"
     wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
     if wrong:
-        yield f"{name}: wrong data received in {_row_names(dict.fromkeys(wrong))}; do not use this side"
+        yield f"{name}: {WRONG_DATA} in {_row_names(dict.fromkeys(wrong))}; do not use this side"
     ends = Counter(filter(None, map(_end_phrase, side.launches)))
     for how, count in ends.items():
         ended = how if count == 1 else re.sub("^was ", "were ", how)
@@ -178,12 +178,12 @@ def _end_phrase(launch: Launch) -> str | None:
     if launch.end is not None and launch.end.state != "complete":
         return f"was {launch.end.state}"
     causes = {failure.cause for failure in launch.failures.values()}
-    if outcome == "failed" and causes == {"over_budget"} and launch.facts.get("exit_status") in (0, 3, None):
-        return "did not reach all rows within the budget of a launch: give a longer --launch-budget (launch_budget in a campaign file)"
+    status, problem = fact(int, launch.facts, "exit_status"), fact(str, launch.facts, "problem")
+    if outcome == "failed" and causes == {"over_budget"} and only_rows_missing(status):
+        return f"did not reach all rows within the budget of a launch: {longer_budget(None)}"
     if not isinstance(outcome, str) or outcome == "measured":
         return None
-    facts = launch.facts
-    return f"incomplete: {incomplete_reason(outcome, fact(int, facts, 'exit_status'), fact(str, facts, 'problem'))}"
+    return f"incomplete: {incomplete_reason(outcome, status, problem)}"
 
 
 def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:

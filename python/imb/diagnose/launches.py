@@ -12,7 +12,7 @@ from imb.diagnose.case import Case, Finding
 from imb.model.facts import fact
 from imb.model.mpis import TRANSPORT_CHOICES
 from imb.model.observations import Key, Launch
-from imb.model.outcomes import incomplete_reason
+from imb.model.outcomes import incomplete_reason, with_message
 from imb.model.records import Problem
 from imb.model.statuses import SuiteStatus
 from imb.model.text import shell_word
@@ -150,13 +150,16 @@ def unread_lines(case: Case) -> Iterator[Finding]:
 
 def failed_launch(name: str, facts: Mapping[str, Any], reason: str | None) -> Finding:
     """The finding about a FailedLaunch."""
-    status, outcome = facts.get("exit_status"), str(facts.get("outcome", "failed")).replace("_", " ")
-    why = facts.get("problem") or reason or "no reason was printed"
+    status, problem = fact(int, facts, "exit_status"), fact(str, facts, "problem")
+    outcome = fact(str, facts, "outcome") or "failed"
+    why = incomplete_reason(outcome, status, problem) or "no row in its records"
+    if outcome == "failed":
+        reason = reason or "no reason was printed"
     return Finding(
         level="problem",
         rule="incomplete",
         where=f"launch {name}",
-        found=f"{outcome}, exit status {status}, no result: {why}",
+        found=f"no result: {with_message(why, problem or reason)}",
         advice=f"see the end of its output (imb show {shell_word(name)}); `imb doctor` checks the MPI",
         evidence={"exit_status": status, "rows": 0},
     )
@@ -167,20 +170,18 @@ def ends(case: Case) -> Iterator[Finding]:
     for launch in case.side.launches:
         if launch.name in case.failed:
             continue
-        status, problem = launch.facts.get("exit_status"), launch.facts.get("problem")
+        status, problem = fact(int, launch.facts, "exit_status"), fact(str, launch.facts, "problem")
+        outcome = fact(str, launch.facts, "outcome") or "measured"
         if problem:
-            ending = str(problem)
+            ending = with_message(incomplete_reason(outcome, status, problem), problem)
         elif launch.is_cut_off:
             ending = "no end: the launch was cut off" + (f" after {launch.last}" if launch.last else "")
         elif launch.end is not None and launch.end.state != "complete":
             ending = f"it was {launch.end.state}" + (f" ({launch.end.reason})" if launch.end.reason else "")
-        elif launch.facts.get("outcome") in (None, "measured") or status in (
-            SuiteStatus.ROWS,
-            SuiteStatus.WRONG_DATA,
-        ):
+        elif outcome == "measured" or status in (SuiteStatus.ROWS, SuiteStatus.WRONG_DATA):
             continue
         else:
-            ending = incomplete_reason(launch.facts["outcome"], status, None)
+            ending = incomplete_reason(outcome, status, None)
         yield Finding(
             level="warning",
             rule="incomplete",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from imb.model.facts import fact
-from imb.model.outcomes import incomplete_reason
+from imb.model.outcomes import incomplete_reason, longer_budget, only_rows_missing, with_message
 from imb.model.statuses import SuiteStatus
 from imb.model.units import count_of, size
 from imb.report.terminal import say
@@ -59,9 +59,9 @@ def problem_of(archive: Archive, plan: Plan, ended: FinishedLaunch, *, budgeted:
         return f"{clause}; if it did not hang, give a longer limit{option}"
     if ended.outcome == "failed" and clause != ended.problem:
         reason = _reason(archive, plan, ended)
-        if reason and ended.status in (SuiteStatus.GOOD, SuiteStatus.ROWS):
+        if reason and only_rows_missing(ended.status):
             return reason  # names the first missing row
-        return f"{clause} ({reason})" if reason else clause
+        return with_message(clause, reason)
     return clause
 
 
@@ -94,9 +94,7 @@ def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
         cause = (failure.cause or "cause unknown").replace("_", " ")
         detail = f": {failure.detail}" if failure.detail else ""
         if failure.cause == "over_budget":
-            in_file = plan.campaign and plan.command != "ab"
-            option = "launch_budget in the campaign file" if in_file else "--launch-budget"
-            detail += f"; give a longer {option}"
+            detail += f"; {longer_budget(bool(plan.campaign) and plan.command != 'ab')}"
         return f"{failure.benchmark}{length}: {cause}{detail}"
     reason = reason_of(archive.run(ended.run))
     return reason or ""

@@ -20,7 +20,7 @@ from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.folders import state_folder
 from imb.model.intent import Intent
 from imb.model.mpis import Host, chooses_transports
-from imb.model.outcomes import incomplete_reason
+from imb.model.outcomes import incomplete_reason, other_ranks_problem, unfinished_problem
 from imb.model.records import Component, End, Failure, Result, Run, read
 from imb.model.statuses import Status
 from imb.model.units import size
@@ -181,7 +181,7 @@ def measure(plan: Plan, item: Item, figures: Collection[str]) -> HealthLaunch:
     if not any(isinstance(record, End) for record in records):
         why = reason(stderr) if ended.outcome == "finished" else None
         if not why and ended.outcome == "finished" and ended.status == 0:
-            why = launch.unfinished_problem(ended.status, has_records=bool(records))
+            why = unfinished_problem(ended.status, has_records=bool(records))
         outcome = "timed_out" if ended.outcome == "timed_out" else "failed"
         clause = why or incomplete_reason(outcome, ended.status, None, timeout)
         raise MeasurementError(f"the launch did not complete: {clause}", status=Status.UNDECIDED)
@@ -191,9 +191,7 @@ def measure(plan: Plan, item: Item, figures: Collection[str]) -> HealthLaunch:
         )
     ranks = len(runs[0].ranks or [])
     if ranks not in (0, variant.intent.ranks):
-        raise MeasurementError(
-            launch.other_ranks_problem(ranks, variant.intent.ranks), status=Status.UNDECIDED
-        )
+        raise MeasurementError(other_ranks_problem(ranks, variant.intent.ranks), status=Status.UNDECIDED)
     others = during.other_cpus + during.stolen_cpus if during else None
     times = {
         row.benchmark if row.bytes is None else f"{row.benchmark} {size(row.bytes)}": row.time_max_seconds

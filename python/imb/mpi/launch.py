@@ -176,18 +176,6 @@ def _wait_until_ended(
     )
 
 
-def other_ranks_problem(started: int, planned: int) -> str:
-    """The message for a launch whose programs have another number of ranks than planned."""
-    return f"{started} instead of {planned} ranks: are launcher and MPI of one kind?"
-
-
-def unfinished_problem(status: int, *, has_records: bool) -> str:
-    """The message for a launch that wrote no `end` record and whose launcher exited with this status."""
-    if not has_records:
-        return f"exit status {status}, but no records: the launcher did not start the suite"
-    return f"exit status {status}, but the records have no end: the suite stopped before it had measured all"
-
-
 @contextlib.contextmanager
 def sigterm_interrupts() -> Iterator[None]:
     """A context in which SIGTERM has the effect of Ctrl-C, in the main thread."""

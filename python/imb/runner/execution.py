@@ -16,6 +16,7 @@ import msgspec
 
 from imb.model.errors import ImbError
 from imb.model.gpus import uses_gpu
+from imb.model.outcomes import other_ranks_problem, stalled_problem, unfinished_problem
 from imb.model.repeats import FACT as REPEATS
 from imb.model.secrecy import hidden_command
 from imb.model.sequential_design import FACT
@@ -208,7 +209,7 @@ def _launch(
             )
             on_problem(running.item, f"{line}; {words}")
         if limit is not None and stall_counts and progress.stalled > limit:
-            stalled = f"no new row for {limit:g} s"
+            stalled = stalled_problem(limit)
             raise _LaunchStopped(stalled)
         try:
             on_progress(progress, seconds)
@@ -260,11 +261,9 @@ def _launch(
         incomplete = progress.end is None or bool(progress.end.exit_status)
         outcome = "failed" if status or separate or incomplete else "measured"
         if separate:
-            facts["problem"] = launch.other_ranks_problem(progress.ranks or 0, ranks)
+            facts["problem"] = other_ranks_problem(progress.ranks or 0, ranks)
         elif not status and progress.end is None:
-            facts["problem"] = launch.unfinished_problem(
-                status, has_records=_has_content(spool / "records.jsonl")
-            )
+            facts["problem"] = unfinished_problem(status, has_records=_has_content(spool / "records.jsonl"))
     facts |= {
         "exit_status": status,
         "ended": now(),

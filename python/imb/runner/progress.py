@@ -6,6 +6,7 @@ import re
 
 from imb.model.errors import UNDECODABLE
 from imb.model.options import PassLimits, pass_limits
+from imb.model.outcomes import stalled_problem
 from imb.model.records import End, Failure, Pair, Result, Run, Sample, SampledRow, decode
 from imb.runner.passes import USUAL_LENGTHS, lengths_of_powers, process_counts
 
@@ -116,7 +117,7 @@ class Progress:
         quiet, self._quiet = self._quiet, 2 * self._quiet
         where = f"the last one is {self.benchmark}" if self.benchmark else "no record was written yet"
         length = "" if self.bytes is None else f", {self.bytes} bytes"
-        return f"no new row for {quiet:g} s: {where}{length}"
+        return f"{stalled_problem(quiet)}: {where}{length}"
 
     def seconds_left(self, seconds: float) -> float | None:
         """The estimated remaining seconds of this launch, now `seconds` after its start; None until that can be estimated."""

@@ -20,6 +20,7 @@ import numpy as np
 from imb import __version__
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
+from imb.model.outcomes import failure_detail
 from imb.model.statuses import Status
 from imb.model.text import now
 from imb.model.units import count_of
@@ -240,8 +241,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         without: dict[Cell, frozenset[str]] = {}
         durations: dict[Group, float] = {}
         for group, figures in zip(groups, results, strict=True):
-            if figures.why or figures.defects:
-                why = "wrong data received" if figures.defects else figures.why
+            if why := figures.problem:
                 self.result.notes.append(
                     f"{group.collective} on {count_of(group.ranks, 'rank')} is left out: {why} with the library's own choice"
                 )
@@ -840,8 +840,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         for group, (name, launch), figures in zip(cells, launches.items(), results, strict=True):
             if figures.why and not figures.defects:
                 self.result.failed[_failure_of(figures)] += len(choices)
-            if figures.why or figures.defects:
-                why = "wrong data received" if figures.defects else figures.why
+            if why := figures.problem:
                 return {}, f"{group.collective} on {count_of(group.ranks, 'rank')} with the file: {why}"
             if unread := self._reading_problem(launch.switch, figures):
                 return {}, unread
@@ -985,8 +984,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
 
 def _failure_of(figures: Figures) -> str:
     """Why a launch failed, with the message of the launcher."""
-    message, why = reason(figures.errors.encode()), figures.why.removeprefix("failed with ")
-    return f"{why}: {message}" if message else why
+    return failure_detail(figures.why, reason(figures.errors.encode()))
 
 
 def merge_switches(*switches: Switch) -> Switch:

@@ -16,7 +16,7 @@ import msgspec
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.observations import completion_time_of
-from imb.model.outcomes import incomplete_reason
+from imb.model.outcomes import WRONG_DATA, incomplete_reason
 from imb.model.records import Failure, Result
 from imb.mpi.installations import Installation
 from imb.runner import passes
@@ -116,6 +116,11 @@ class Figures(NamedTuple):
     wall: float
     hung: bool
     short: bool  # whether some rows have no sample
+
+    @property
+    def problem(self) -> str:
+        """Why the launch cannot be used, or empty."""
+        return WRONG_DATA if self.defects else self.why
 
     def control(self) -> float:
         """Mean logarithm of seconds over the rows that no tuning file changes; NaN if there are none."""
