@@ -52,7 +52,7 @@ from imb.fabric.judging.stages import search
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import LinkGroup, Topology, graph
 from imb.fabric.judging.verdict import Verdict
-from imb.stats.arrays import Numbers
+from imb.stats.arrays import Mask, Numbers
 from imb.stats.error_rates import ANY_FALSE
 
 HERE = Path(__file__).resolve().parent
@@ -95,6 +95,14 @@ def fat_tree(hosts: int) -> Network:
     names = tuple(f"n{one:04}" for one in range(hosts))
     topology = Topology(names, leaf.astype(np.int32), hops, tuple(groups))
     return Network("fat tree", topology, [one for one in groups if one.kind == "link"])
+
+
+def crosses(group: LinkGroup, a: Numbers, b: Numbers) -> Mask:
+    """Which pairs of hosts, given by index, cross the group."""
+    crossing = np.zeros(len(a), dtype=bool)
+    for first, second in group.parts:
+        crossing |= (first[a] & second[b]) | (first[b] & second[a])
+    return crossing
 
 
 def dragonfly(hosts: int) -> Network:
@@ -207,7 +215,7 @@ class Truth:
         factor = np.zeros(len(a))
         for kind, _, index in self.slowed:
             hit = (
-                self.network.slowable[index].crosses(a, b) if kind == "link" else (a == index) | (b == index)
+                crosses(self.network.slowable[index], a, b) if kind == "link" else (a == index) | (b == index)
             )
             factor = np.maximum(factor, hit * self.slow)
         found: Values = np.log(BASE * (1 + PER_HOP * (hops - 1))) + np.log1p(factor)

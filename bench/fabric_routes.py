@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from fabric import DRAGONFLY, FAT_TREE, Network, dragonfly, fat_tree
+from fabric import DRAGONFLY, FAT_TREE, Network, crosses, dragonfly, fat_tree
 
 SOURCE = Path(__file__).with_suffix(".cpp")
 SLOWER = 10.0  # percent
@@ -62,7 +62,7 @@ def compared(
 ) -> tuple[str, bool]:
     """A line, and whether all is the same."""
     plain = Simulated(command)
-    ours = {np.flatnonzero(one.crosses(plain.a, plain.b)).tobytes(): one.name for one in network.slowable}
+    ours = {np.flatnonzero(crosses(one, plain.a, plain.b)).tobytes(): one.name for one in network.slowable}
     theirs = {pairs.tobytes(): name for name, pairs in plain.crossing.items()}
     hosts = len(network.topology.hosts)
     same = ours.keys() == theirs.keys() and len(theirs) == len(plain.crossing) and plain.hosts == hosts

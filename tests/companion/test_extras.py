@@ -15,12 +15,17 @@ import pytest
 from companion import fake_mpi
 from companion.door import Imb
 from companion.machines import curve, launch, message, save
-from imb.cli.extras import EXTRAS
 from imb.registry import commands
 from imb.store.store import Archive
 
 HERE = Path(__file__).resolve().parent
 REFERENCE = HERE.parent / "reference"
+# Libraries that commands need, by the extra that brings them.
+EXTRAS = {
+    "report": ("jinja2", "plotly"),
+    "plot": ("matplotlib", "plotext"),
+    "submit": ("psij",),
+}
 LIBRARIES = [library for libraries in EXTRAS.values() for library in libraries]
 BROUGHT = ["markupsafe", "narwhals", "PIL"]  # by these libraries, and by no other
 

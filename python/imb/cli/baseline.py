@@ -294,7 +294,7 @@ def check(
     baseline = recheck.baseline_to_repeat(versions, placement, force)
     if not force_owner:
         _refuse_others(store, baseline)
-    plan = _plan_check(store, baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
+    plan = _plan_check(baseline, mpi, programs, launches, timeout, with_old=with_old, setting=setting)
     plan = session.set_settings(plan, "baseline", options)
     session.save(store, plan)
     raise typer.Exit(carry_out(RecheckExperiment(store, plan), plan, verbose=verbose))
@@ -318,7 +318,6 @@ def _refuse_others(store: Archive, baseline: Baseline) -> None:
 
 
 def _plan_check(
-    store: Archive,
     baseline: Baseline,
     mpi: str | None,
     programs: Path | None,

@@ -1,4 +1,4 @@
-"""Optional libraries, by the extra of the package that installs them."""
+"""Optional libraries, which an extra of the package installs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,6 @@ import sys
 
 from imb.model.errors import ImbError
 
-EXTRAS = {
-    "report": ("jinja2", "plotly"),
-    "plot": ("matplotlib", "plotext"),
-    "submit": ("psij",),
-}
 # Packages whose name differs from their library's, or whose version is limited.
 _PACKAGES = {"psij": "psij-python", "plotext": "'plotext<7'"}
 

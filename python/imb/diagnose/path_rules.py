@@ -36,7 +36,7 @@ def used_paths(case: Case) -> Iterator[Finding]:
         for same in by_name.values():
             launch, message_path = same[0]
             problem = (
-                _advice_within_host(launch, message_path)
+                _advice_within_host(message_path)
                 if placement == "intra-node"
                 else _advice_between_hosts(launch, message_path)
             )
@@ -61,7 +61,7 @@ def offered_interfaces(launch: Launch) -> list[Interface]:
     return offered
 
 
-def _advice_within_host(launch: Launch, message_path: MessagePath) -> tuple[str, str] | None:
+def _advice_within_host(message_path: MessagePath) -> tuple[str, str] | None:
     """Title and advice if messages within a host passed interfaces, else None."""
     names = list(message_path.interfaces)
     if not names:

@@ -68,7 +68,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         that the user named. Raises ImbError."""
 
         super().__init__(archive, plan)
-        self._archive, self._plan = archive, plan
+        self._plan = plan
         self._drain, self._page = drain, page
         self.against = against or sweep_reference(archive, self.settings, [])
         self.sources: Sources = []
@@ -129,12 +129,12 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
 
     def recorded_runs(self) -> list[str]:
         """Names of all runs that have records by now, including a launch that was interrupted."""
-        over = session.finished_launches(self._archive, self._plan)
+        over = session.finished_launches(self.archive, self._plan)
         runs = [ended.run for ended in over.values()]
         for item in self._plan.items:
             if item.number not in over:
-                runs += session.interrupted_runs(self._archive, self._plan, item)[-1:]
-        stored = map(self._archive.run, runs)
+                runs += session.interrupted_runs(self.archive, self._plan, item)[-1:]
+        stored = map(self.archive.run, runs)
         return [run.name for run in stored if "records.jsonl" in run.manifest.files]
 
     def _verdict(self) -> Verdict:
@@ -198,9 +198,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         settings, sources = self.settings, len(self.sources)
         seed = (settings.seed + max(self._recorded.values(), default=0)) % 2**31
         options = ["-seed", str(seed), "-passes", str(stage.passes)]
-        file = (
-            None if stage.rounds is None else fabric_planning.rounds_file(self._archive, self._plan, number)
-        )
+        file = None if stage.rounds is None else fabric_planning.rounds_file(self.archive, self._plan, number)
         for index, benchmark_size in enumerate(stage.sizes):
             item = self._planned_launch(number, benchmark_size)
             if item is None:
@@ -209,7 +207,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
                     self.notes.append(f"--budget is used up; {_size_names([benchmark_size])} not measured")
                     continue
                 if file and stage.rounds is not None:
-                    fabric_planning.write_rounds(self._archive, file, stage.rounds)
+                    fabric_planning.write_rounds(self.archive, file, stage.rounds)
                 limit = max(share, _LEAST)
                 yield fabric_planning.add_launch(
                     self._plan,
@@ -267,12 +265,12 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
 
     def _read_launch(self, item: Item, ended: FinishedLaunch) -> None:
         self._launches_read = item.number
-        run = self._archive.run(ended.run)
+        run = self.archive.run(ended.run)
         recorded = "records.jsonl" in run.manifest.files
         refused = ended.status == USAGE and not recorded and not self.sources
         if recorded:
             self.sources.append((run.name, run.folder / "records.jsonl"))
-        if not (why := problem_of(self._archive, self._plan, ended, budgeted=True)):
+        if not (why := problem_of(self.archive, self._plan, ended, budgeted=True)):
             return
         if refused:
             raise ImbError(why)

@@ -13,7 +13,7 @@ from imb.report.tables import Table
 LEAST, MOST = 1e-12, 1e15  # µs or MB/s; values outside cannot be measurements and would squeeze the others
 
 
-def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | None:
+def curve(table: Table, *, width: int) -> list[str] | None:
     """Lines of a chart of bandwidth, or else time, over message size, both logarithmic. None if fewer than
     three sizes have a value above 0."""
     rate = any(result.bytes_per_second for result in table.results)
@@ -32,7 +32,7 @@ def curve(table: Table, *, width: int = 78, height: int = 16) -> list[str] | Non
         return None
     figure = plotext.figure
     figure.clear()
-    figure.plot_size(width, height)
+    figure.plot_size(width, 16)
     figure.theme("clear")
     figure.title(f"{one_line(table.title)}: {'MB/s' if rate else 'µs'} over bytes")
     figure.draw(figure.signal(lengths, values))

@@ -102,13 +102,13 @@ def report_page(
     return _render(page, sections, history)
 
 
-def comparison_page(comparison: Comparison, *, title: str | None = None, now: datetime | None = None) -> str:
+def comparison_page(comparison: Comparison) -> str:
     """The page of `imb compare --format html`: verdict, bands, conditions that differ, and every row."""
     names = [comparison.name_a, comparison.name_b]
     counts = [comparison.launches_a, comparison.launches_b]
     sections = compared_sections(comparison)
     page = {
-        "title": title or f"{names[1]} against {names[0]}",
+        "title": f"{names[1]} against {names[0]}",
         "subtitle": f"{count_of(len(comparison.rows), 'row')} and {count_of(len(comparison.bands), 'band')} compared",
         "sides": [
             {"letter": letter(i), "name": name, "about": count_of(counts[i], "launch"), "runs": []}
@@ -125,12 +125,12 @@ def comparison_page(comparison: Comparison, *, title: str | None = None, now: da
         f"interval. {comparison.settings.intervals()}.",
         "history": None,
         "models": [],
-        "made": creation_time(now),
+        "made": None,
     }
     return _render(page, sections, None)
 
 
-def history_page(result: History, *, now: datetime | None = None) -> str:
+def history_page(result: History) -> str:
     """The page of `imb watch --format html`: steps with their first runs, and the sessions in the order of
     time."""
     history, findings = history_text.history_chart(result), history_text.findings(result)
@@ -150,7 +150,7 @@ def history_page(result: History, *, now: datetime | None = None) -> str:
         "charts_note": "",
         "history": history,
         "models": [],
-        "made": creation_time(now),
+        "made": None,
     }
     return _render(page, [], history)
 

@@ -148,9 +148,7 @@ def _chart(axes: Any, lines: Sequence[Line], metric: str, title: str) -> None:
         axes.legend(frameon=False, fontsize=8)
 
 
-def terminal_chart(
-    lines: Sequence[Line], metric: str, *, width: int = 78, height: int = 18
-) -> list[list[str]]:
+def terminal_chart(lines: Sequence[Line], metric: str, *, width: int) -> list[list[str]]:
     """The charts as lines of text, one chart per benchmark and layout. A letter marks the points of a side."""
     import plotext
 
@@ -162,7 +160,7 @@ def terminal_chart(
         same = [line for line in lines if line.benchmark == chart]
         figure = plotext.figure
         figure.clear()
-        figure.plot_size(width, height)
+        figure.plot_size(width, 18)
         figure.theme("clear")
         figure.title(f"{chart}: {unit_of(metric)[0]} over bytes")
         every_x: list[int] = []

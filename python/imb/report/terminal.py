@@ -158,7 +158,7 @@ def text_width(*, err: bool = False) -> int:
     )
 
 
-def fold_text(text: str, width: int, *, indent: str = "    ", end: str = "") -> list[str]:
+def fold_text(text: str, width: int, *, end: str) -> list[str]:
     """`text` as lines of at most `width` columns, broken at blanks outside quotes; later lines have an
     indent. Every line except the last ends with `end`. A word that is longer than a line has its own line."""
     lines = [""]
@@ -166,7 +166,7 @@ def fold_text(text: str, width: int, *, indent: str = "    ", end: str = "") -> 
         longer = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
         if len(longer) + len(end) > width and lines[-1].strip():
             lines[-1] += end
-            lines.append(indent + word)
+            lines.append("    " + word)
         else:
             lines[-1] = longer
     return lines

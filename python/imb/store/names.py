@@ -45,7 +45,7 @@ def load(archive: Archive, names: str) -> Side:
 
 def named_runs(archive: Archive, names: str) -> Iterator[StoredRun | FileRun]:
     """The runs of comma-separated names, as in `load`. Raises ImbError if there are none."""
-    return readable_runs(archive, *_names_in(archive, names))
+    return readable_runs(archive, *_names_in(names))
 
 
 def side_of(archive: Archive, runs: Iterable[str], name: str) -> Side:
@@ -209,7 +209,7 @@ def ambiguous_error(name: str, shown: Sequence[str], advice: str = "give the nam
     return ImbError(f"{name!r} matches {len(shown)} runs: {examples}; {advice}")
 
 
-def _names_in(archive: Archive, text: str) -> list[str]:
+def _names_in(text: str) -> list[str]:
     """Splits a text at commas, unless it is a query or a file, which may contain commas."""
     if text.startswith(QUERY):
         return [text]

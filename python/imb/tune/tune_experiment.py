@@ -607,7 +607,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
                 self.result.stopped = self._time_problem(when, f" and {needs}", ranks)
                 break
-            self._report_verdicts(all_cells, judge, confirmation)
+            self._report_verdicts(judge, confirmation)
         self._record_decisions(all_cells, choices, judge, failures[-1] if failures else "")
         late = any(judged.verdict == "no time" for _, judged in judge.reverted)
         slower = any(judged.verdict == "slower" for judged in judge.judged)
@@ -724,12 +724,11 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         advice = f"continue with `imb tune --resume {self._session} --budget {more}m`"
         return f"the budget of {budget} ends {when}: {spent} are spent{needed}; {advice}"
 
-    def _report_verdicts(self, all_cells: Sequence[Cell], judge: Proof, confirmation: int) -> None:
+    def _report_verdicts(self, judge: Proof, confirmation: int) -> None:
         good = sum(judged.verdict == "confirmed" for judged in judge.judged)
         if judge.confirmation != confirmation and not self.settings.verify:
-            back = sum(1 for _ in judge.reverted)
             self._report(
-                f"{count_of(back, 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"
+                f"{count_of(len(judge.reverted), 'cell')} back at the default; {int(judge.changed.sum())} to be confirmed again"
             )
         elif judge.judged:
             self._report(
@@ -853,10 +852,8 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         findings = proof(
             choices, all_cells, without=without, with_file=executed, forced=forced, evidence=watch.evidence
         )
-        if findings.reason or findings.missing:
-            self.result.unproven = (
-                findings.reason or f"{count_of(len(findings.missing), 'cell')} not executed by any rank"
-            )
+        if findings.missing:
+            self.result.unproven = f"{count_of(len(findings.missing), 'cell')} not executed by any rank"
         self.result.alike = len(findings.alike)
         self.result.acts = findings.evidence
         return findings.wrong, ""

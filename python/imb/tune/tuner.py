@@ -40,18 +40,12 @@ class Watch:
 class ActingProof:
     """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells in which it does not,
     with what was executed; `missing`: cells that were not executed; `alike`: changed cells whose evidence is
-    the same for the algorithm and the library's default, for example because only segments differ; `reason`:
-    why nothing is proven."""
+    the same for the algorithm and the library's default, for example because only segments differ."""
 
     evidence: str = ""
     wrong: Mapping[Cell, str] = field(default_factory=dict)
     missing: tuple[Cell, ...] = ()
     alike: tuple[Cell, ...] = ()
-    reason: str = ""
-
-    @property
-    def is_proven(self) -> bool:
-        return not (self.wrong or self.missing or self.reason)
 
 
 class Tuner(ABC):

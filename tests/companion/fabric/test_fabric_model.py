@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.round_plans import Circle, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.judging.stages import CONFIRMING, FIRST, QUICK_FIRST, Stage, next_step_after_quick, search
 from imb.fabric.judging.sweep import Endpoint, Sweep
-from imb.fabric.judging.topology import Topology, graph, tree
+from imb.fabric.judging.topology import Topology, graph
 from imb.fabric.judging.verdict import PairToRetest, SizeResult, Suspect, Verdict
 from imb.stats.arrays import Numbers
 
@@ -46,6 +46,13 @@ def made(count: int, slow: Slow, passes: int = 5, noise: float = 0.02, seed: int
         zero,
         np.exp(logs.ravel()),
     )
+
+
+def tree(children: Mapping[str, Sequence[str]]) -> Topology:
+    """Switches with the switches and hosts below them."""
+    parents = {name: switch for switch, below in children.items() for name in below}
+    links = [(name, switch) for name, switch in parents.items() if name in children]
+    return graph({name: switch for name, switch in parents.items() if name not in children}, links)
 
 
 def named(verdict: Verdict) -> set[str]:

@@ -32,13 +32,6 @@ class LinkGroup:
     parts: tuple[tuple[Mask, Mask], ...]
     alternatives: tuple[str, ...] = ()
 
-    def crosses(self, a: Numbers, b: Numbers) -> Mask:
-        """Which pairs of hosts, given by index, cross the group."""
-        crossing = np.zeros(len(a), dtype=bool)
-        for first, second in self.parts:
-            crossing |= (first[a] & second[b]) | (first[b] & second[a])
-        return crossing
-
 
 @dataclass(frozen=True)
 class Topology:
@@ -80,24 +73,6 @@ class Topology:
             self.distance[start, near] + 1 + self.distance[far, stop] == length
             for near, far in ((u, v), (v, u))
         )
-
-
-def tree(children: Mapping[str, Sequence[str]]) -> Topology:
-    """The topology of a tree of switches and hosts, as in Slurm's topology.conf with topology/tree. Names
-    that are no switch are hosts. Raises ValueError for a switch below two others or below itself."""
-    parents: dict[str, str] = {}
-    for switch, below in children.items():
-        for name in below:
-            if parents.setdefault(name, switch) != switch:
-                raise ValueError(f"{name} is below {parents[name]} and {switch}")
-    for name in children:
-        above = {name}
-        while (name := parents.get(name, "")) in children:
-            if name in above:
-                raise ValueError(f"{name} is below itself")
-            above.add(name)
-    links = [(name, switch) for name, switch in parents.items() if name in children]
-    return graph({name: switch for name, switch in parents.items() if name not in children}, links)
 
 
 def graph(attached: Mapping[str, str], links: Iterable[tuple[str, str]]) -> Topology:
