@@ -38,9 +38,12 @@ from companion.test_files_as_names import a_log
             "--title needs --output FILE",
         ),
         (["report", "a.log", "--metric", "pure"], "--metric applies only to curves; add --format png"),
+        (["report", "a.log", "-b", "PingPong"], "--benchmark applies only to curves; add --format png"),
         (["report", "a.log", "-f", "png", "--link", "1GB/s"], "--link applies only to an HTML report"),
         (["ls", "--all", "--newest", "3"], "--all and --newest cannot be combined"),
         (["run", "PingPong", "--force-owner"], "--force-owner is an option of --resume"),
+        (["run", "PingPong", "--queue", "q"], "--queue is an option of jobs; add --submit slurm"),
+        (["ab", "--a", "", "--b", "", "--account", "x"], "--account is an option of jobs; add --submit"),
         (["run", "--submit", "local", "--minutes", "9"], "--minutes: a local job has no scheduler"),
         (["campaign", "x", "--submit", "local", "--queue", "q"], "--queue: a local job has no scheduler"),
         (

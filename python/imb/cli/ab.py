@@ -59,6 +59,7 @@ VARIABLE = "Control variable (MPI_T) of %s; repeatable."
 
 
 def command(
+    context: typer.Context,
     a: Annotated[
         str | None, typer.Option("--a", metavar="SETTINGS", help=VARIANT, rich_help_panel=SUBJECT)
     ] = None,
@@ -242,7 +243,7 @@ def command(
     if launch_by_launch and (segments or 1) > 1:
         raise ImbError("--launch-by-launch and --segments cannot be combined; give one of them")
     job = Job(submit, minutes, queue, account)
-    job.examine()
+    job.examine(context)
     with explain_wait("examining the MPI and this machine"):
         campaign, plan = _plan_campaign(
             names or [], settings_of_sides, (mpi, programs, memory, gpu), seed, name=name, processes=np, class_=kind, launches=launches,

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 def command(
+    context: typer.Context,
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Campaign in TOML.")] = None,
     launches: Annotated[
         int | None,
@@ -133,7 +134,7 @@ def command(
 
     store = Archive(archive)
     job = Job(submit, minutes, queue, account, timeout if resume else None)
-    job.examine()
+    job.examine(context)
     if resume:
         plans = [stored_sessions.set_timeout(_find_campaign(store, file, launches, seed), timeout)]
     else:

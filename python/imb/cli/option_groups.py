@@ -24,8 +24,7 @@ ACTING = "acting"
 
 class Form:
     """A form of a command that accepts only some of its options. All forms accept arguments, and options with
-    `ALL_FORMS`. An error message is the name of another option and `refusal`: "cannot be combined with
-    --resume"."""
+    `ALL_FORMS`. An error message is the name of an option and `refusal`: "cannot be combined with --resume"."""
 
     def __init__(self, refusal: str = "") -> None:
         self.refusal = refusal
@@ -39,6 +38,24 @@ class Form:
             taken = option.param_type_name == "argument" or {self, ALL_FORMS} & {*marks.get(option.name, ())}
             if not taken and is_given(context, option.name):
                 raise ImbError(f"{option.opts[0]} {refusal or self.refusal}")
+
+    def first_given(self, context: Any) -> str | None:
+        """The first option on the command line that is marked with this form, or None."""
+        marks = marks_of(context.command)
+        return next(
+            (
+                option.opts[0]
+                for option in context.command.params
+                if self in marks.get(option.name, ()) and is_given(context, option.name)
+            ),
+            None,
+        )
+
+    def refuse_marked(self, context: Any, refusal: str = "") -> None:
+        """Raises ImbError for an option on the command line that is marked with this form. `refusal` replaces
+        the form's own."""
+        if name := self.first_given(context):
+            raise ImbError(f"{name} {refusal or self.refusal}")
 
 
 ALL_FORMS = Form()

@@ -21,7 +21,7 @@ from imb.cli.common import (
     sides_from,
 )
 from imb.cli.extras import require
-from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, Form, is_given
+from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, Form
 from imb.model.errors import ImbError
 from imb.model.units import amount, count_of
 from imb.report.terminal import Screen, explain_wait, say
@@ -154,11 +154,10 @@ def command(
     )
     if output_format != "html":
         _CURVES.refuse_others(context)
-    elif benchmark or is_given(context, "metric"):
-        name = "--benchmark" if benchmark else "--metric"
-        raise ImbError(f"{name} applies only to curves; add --format png, svg, pdf or terminal")
-    elif len(sides) == 1:
-        _ONE_SET.refuse_others(context)
+    else:
+        _CURVES.refuse_marked(context, "applies only to curves; add --format png, svg, pdf or terminal")
+        if len(sides) == 1:
+            _ONE_SET.refuse_others(context)
     if path is None and title is not None:
         raise ImbError("--title needs --output FILE")
     store = Archive(archive)

@@ -165,7 +165,7 @@ def command(
     store = Archive(archive)
     words = list(names or [])
     job = Job(submit, minutes, queue, account, timeout if resume else None)
-    job.examine()
+    job.examine(context)
     if force_owner and not resume:
         raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
     if resume:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from imb.cli.extras import require
-from imb.cli.option_groups import ACTING, SESSION
+from imb.cli.option_groups import ACTING, SESSION, Form
 from imb.model.errors import ImbError
 from imb.report.terminal import say
 from imb.runner.submit import Scheduler
@@ -25,6 +25,7 @@ SubmitOption = Annotated[
     ),
     ACTING,
 ]
+_JOB = Form("is an option of jobs; add --submit slurm or --submit local")
 MinutesOption = Annotated[
     float | None,
     typer.Option(
@@ -35,12 +36,17 @@ MinutesOption = Annotated[
         show_default="half more than predicted, at least 10",
         rich_help_panel=SESSION,
     ),
+    _JOB,
 ]
 QueueOption = Annotated[
-    str | None, typer.Option("--queue", metavar="NAME", help="Queue of a job.", rich_help_panel=SESSION)
+    str | None,
+    typer.Option("--queue", metavar="NAME", help="Queue of a job.", rich_help_panel=SESSION),
+    _JOB,
 ]
 AccountOption = Annotated[
-    str | None, typer.Option("--account", metavar="NAME", help="Account of a job.", rich_help_panel=SESSION)
+    str | None,
+    typer.Option("--account", metavar="NAME", help="Account of a job.", rich_help_panel=SESSION),
+    _JOB,
 ]
 
 
@@ -53,13 +59,11 @@ class Job(NamedTuple):
     account: str | None
     timeout: float | None = None
 
-    def examine(self) -> None:
+    def examine(self, context: typer.Context) -> None:
         """Raises ImbError for job options without --submit, and if the job cannot be submitted."""
-        options = {"--minutes": self.minutes, "--queue": self.queue, "--account": self.account}
-        name = next((name for name, value in options.items() if value is not None), None)
-        if name and self.scheduler is None:
-            raise ImbError(f"{name} is an option of jobs; add --submit slurm or --submit local")
-        if name and self.scheduler == "local":
+        if self.scheduler is None:
+            _JOB.refuse_marked(context)
+        elif self.scheduler == "local" and (name := _JOB.first_given(context)):
             raise ImbError(f"{name}: a local job has no scheduler; omit it, or give --submit slurm")
         if self.scheduler:
             require("--submit", "psij")

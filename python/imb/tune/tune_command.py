@@ -35,7 +35,7 @@ from imb.cli.launching import (
     prepare,
     refuse_missing_cpus,
 )
-from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT, is_given
+from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT, Form, is_given
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.units import count_of
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from imb.tune.tune_planning import TuneSettings
     from imb.tune.tuner import Tuner
 
+_SEARCH = Form("cannot be combined with --verify, which measures the cells of the files")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -70,6 +71,7 @@ def command(
             show_default="2, or from --hosts, --ppn",
             rich_help_panel=SUBJECT,
         ),
+        _SEARCH,
     ] = None,
     budget: Annotated[
         str,
@@ -97,6 +99,7 @@ def command(
             show_default="tuned-MPI",
             rich_help_panel=OUTPUT,
         ),
+        _SEARCH,
     ] = None,
     verify: Annotated[
         Path | None,
@@ -214,11 +217,9 @@ def command(
     if name is not None:
         examine_name(name)
     if verify is not None:
-        for option, value in (("COLLECTIVE", names), ("--np", np), ("--output", output)):
-            if value:
-                raise ImbError(
-                    f"{option} cannot be combined with --verify, which measures the cells of the files"
-                )
+        if names:
+            raise ImbError(f"COLLECTIVE {_SEARCH.refusal}")
+        _SEARCH.refuse_marked(context)
     collectives, arguments = names_and_arguments(names or [])
     tune_planning.refuse_reserved_arguments(arguments)
     installation, folder = prepare(mpi, programs)

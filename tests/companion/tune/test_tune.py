@@ -301,6 +301,8 @@ def test_a_file_is_verified_again(tune: Tune, tmp_path: Path) -> None:
 
     refused = verified(*verify)
     assert refused.code == 2 and "--np cannot be combined with --verify" in refused.err
+    refused = verified("Allreduce", *verify)
+    assert refused.code == 2 and "COLLECTIVE cannot be combined with --verify" in refused.err
 
 
 @pytest.mark.slow
