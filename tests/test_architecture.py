@@ -340,13 +340,13 @@ def experiments():
 
 
 def test_every_command_that_launches_has_an_experiment():
-    """A command with --programs launches them: it passes an experiment to a loop, or a plan from which `resume` makes the experiment."""
+    """A command with --programs launches them: it passes an experiment to a loop, or a plan from which `carry_out_plan` makes the experiment."""
     classes, launching = experiments(), {}
     for name, entry in registry.commands().items():
         text = (TOP / "python" / f"{entry.module.replace('.', '/')}.py").read_text()
         if "ProgramsOption" in text:
             launching[name] = [one for one in re.findall(r"\b(\w+)\(", text) if one in classes]
-            launching[name] += re.findall(r"\bsession_loop\.resume\(", text)
+            launching[name] += re.findall(r"\bsession_loop\.carry_out_plan\(", text)
     assert launching["health"] == ["CheckExperiment", "LearnExperiment"] and "run" in launching
     assert not [name for name, found in launching.items() if not found]
 

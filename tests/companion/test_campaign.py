@@ -115,10 +115,11 @@ def test_mistakes_in_a_file_name_the_key(imb: Imb, tmp_path: Path, text: str, sa
 def test_other_mistakes(imb: Imb, tmp_path: Path) -> None:
     for words, says in (
         ([], "FILE is missing; give a campaign, or --resume; examples are in "),
-        (["--resume"], "you have no session of a campaign"),
+        (["--resume"], "you have no session of imb campaign"),
         ([tmp_path / "none.toml"], f"{tmp_path / 'none.toml'}: no such file; examples are in "),
         ([__file__], "is not TOML"),
-        (["--resume", "--seed", "1"], "--launches and --seed cannot be combined"),
+        (["--resume", "--seed", "1"], "--seed cannot be combined with --resume"),
+        (["--resume", "--launches", "1"], "--launches cannot be combined with --resume"),
     ):
         said = imb("campaign", *words)
         assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,90 @@ def test_a_dry_run_shows_what_is_left(imb: Imb, archive: Archive, fake: list[obj
     assert imb("run", "PingPong", *fake, "--launches", 3).code == 0
     interrupted(archive)
     assert len(imb("run", "--resume", "--dry-run").out.splitlines()) == 1
+
+
+# --- One meaning in all commands --------------------------------------------------------------------------------------
+
+
+def campaign(fake: list[object], name: str, file: Path) -> list[object]:
+    file = file.with_name(f"{name}.toml")
+    file.write_text(
+        f'benchmarks = ["PingPong"]\nlaunches = 2\nseed = 1\n[common]\nmpi = "{fake[1]}"\nprograms = "{fake[3]}"\n'
+        "[variants.a]\n[variants.b]\nenv = { FAKE_TIME = '2' }\n"
+    )
+    return ["campaign", file]
+
+
+@pytest.fixture
+def unfinished(
+    imb: Imb, archive: Archive, fake: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Path]:
+    """Sessions that lack a launch, the oldest first."""
+    numbers = count(1)  # names have seconds only
+    monkeypatch.setattr("imb.runner.session.new_id", lambda: f"20260101T00000{next(numbers)}Z-abcdef")
+    sessions = {}
+    for name in ("old", "new"):
+        assert imb(*campaign(fake, name, tmp_path / name)).code == 0
+        sessions[name] = interrupted(archive)
+    assert imb(*ab(fake, "--launches", 2, "PingPong")).code in (0, 10, 11)
+    sessions["ab"] = interrupted(archive)
+    return sessions
+
+
+def continued(said: Said) -> str:
+    """The session, from the line about its launches."""
+    [name] = re.findall(r"session (\S+?)[,:].* 1 of 4 launches to run", said.err)
+    return str(name)
+
+
+def test_a_command_resumes_its_newest_unfinished_session(imb: Imb, unfinished: dict[str, Path]) -> None:
+    """A session of `imb ab` has a campaign, but is none."""
+    assert continued(imb("campaign", "--resume")) == unfinished["new"].name
+    assert continued(imb("campaign", "--resume")) == unfinished["old"].name
+    assert continued(imb("run", "--resume")) == unfinished["ab"].name
+
+
+def test_a_campaign_is_resumed_by_its_file_or_its_session(
+    imb: Imb, unfinished: dict[str, Path], tmp_path: Path
+) -> None:
+    session = unfinished["ab"].name
+    refused = imb("campaign", "--resume", session)
+    assert (refused.code, refused.err) == (
+        2,
+        f"imb: session {session} is no session of imb campaign; continue it with `imb run --resume {session}`\n",
+    )
+    missing = imb("campaign", "--resume", tmp_path / "none.toml")
+    assert missing.code == 2 and "none.toml: no such file" in missing.err
+    unknown = imb("campaign", "--resume", "2020")
+    assert unknown.code == 2 and "no session 2020 in " in unknown.err
+    assert continued(imb("campaign", tmp_path / "old.toml", "--resume")) == unfinished["old"].name
+    assert continued(imb("campaign", "--resume", unfinished["new"].name)) == unfinished["new"].name
+
+
+def test_a_dry_run_of_a_campaign_shows_what_is_left(imb: Imb, unfinished: dict[str, Path]) -> None:
+    shown = [imb(command, "--resume", unfinished["new"].name, "--dry-run") for command in ("campaign", "run")]
+    for said in shown:
+        heading, command = said.out.splitlines()
+        assert re.fullmatch(r"# [ab], 2 ranks: 1 launch", heading) and "PingPong" in command, said
+        assert re.fullmatch(r"1 launch, seed 1: about \d+ s\n", said.err)
+
+
+@pytest.mark.parametrize("command", ["run", "campaign"])
+def test_resume_takes_verbose(imb: Imb, unfinished: dict[str, Path], command: str) -> None:
+    said = imb(command, "--resume", unfinished["new"].name, "--verbose")
+    assert said.code == 0 and " -json " in said.err, said
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "campaign", pytest.param("tune", marks=pytest.mark.slice("tune"))]
+)
+def test_resume_reads_the_same_in_every_command(imb: Imb, command: str) -> None:
+    shown = re.sub(r"\s+", " ", imb(command, "--help").out)
+    assert "--resume Resume your newest unfinished session, or SESSION." in shown
+    for option in ("--verbose", "--timeout", "--dry-run"):
+        value = ["9"] if option == "--timeout" else []
+        said = imb(command, "--resume", option, *value)
+        assert said.code == 2 and "you have no session" in said.err, said
 
 
 @pytest.mark.parametrize(

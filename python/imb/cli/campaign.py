@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from imb.cli.common import ArchiveOption
+from imb.cli.common import RESUMED, ArchiveOption, ResumeOption
 from imb.cli.launching import (
     TimeoutOption,
     VerboseOption,
     build_variants,
     locate_variant,
     note_classic,
+    print_launches_left,
     refuse_missing_cpus_of,
     warn_of_equal_variants,
 )
@@ -27,11 +28,8 @@ from imb.cli.submitting import (
     hand_over,
     pairs_of,
 )
-from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.suite import suite_folder
-from imb.model.units import count_of
-from imb.report.terminal import say
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -41,7 +39,12 @@ if TYPE_CHECKING:
 
 def command(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Campaign in TOML.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="Campaign in TOML; with --resume the newest session of FILE, or a session."
+        ),
+    ] = None,
     launches: Annotated[
         int | None,
         typer.Option(
@@ -58,14 +61,9 @@ def command(
             rich_help_panel=METHOD,
         ),
     ] = None,
-    timeout: TimeoutOption = None,
-    verbose: VerboseOption = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Resume the newest session, or the newest of FILE.", rich_help_panel=SESSION
-        ),
-    ] = False,
+    timeout: Annotated[TimeoutOption, RESUMED] = None,
+    verbose: Annotated[VerboseOption, RESUMED] = False,
+    resume: ResumeOption = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -73,11 +71,12 @@ def command(
             help="Print commands and predicted duration, and launch nothing.",
             rich_help_panel=SESSION,
         ),
+        RESUMED,
     ] = False,
-    submit: SubmitOption = None,
-    minutes: MinutesOption = None,
-    queue: QueueOption = None,
-    account: AccountOption = None,
+    submit: Annotated[SubmitOption, RESUMED] = None,
+    minutes: Annotated[MinutesOption, RESUMED] = None,
+    queue: Annotated[QueueOption, RESUMED] = None,
+    account: Annotated[AccountOption, RESUMED] = None,
     archive: ArchiveOption = None,
 ) -> None:
     """Run a matrix of variants, benchmarks and numbers of ranks in random order.
@@ -136,7 +135,8 @@ def command(
     job = Job(submit, minutes, queue, account, timeout if resume else None)
     job.examine(context)
     if resume:
-        plans = [stored_sessions.set_timeout(_find_campaign(store, file, launches, seed), timeout)]
+        RESUMED.refuse_others(context)
+        plans = [stored_sessions.set_timeout(_find_session(store, file), timeout)]
     else:
         campaign, source = _campaign_of(file, launches, timeout)
         plans = _plan_campaign(campaign, source, seed, job)
@@ -146,7 +146,7 @@ def command(
         refuse_missing_cpus_of(plans)
     if dry_run:
         for plan in plans:
-            _print_dry_run(store, plan)
+            print_launches_left(store, plan)
         return
     if not resume:
         build_variants(campaign, plans)
@@ -155,47 +155,34 @@ def command(
             session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, plans, job))
-    raise typer.Exit(session_loop.resume(store, plans[0], verbose=verbose))
-
-
-def _print_dry_run(store: Archive, plan: session.Plan) -> None:
-    """Print one command for each kind of launch, and the predicted duration."""
-    from imb.runner import session, stored_sessions
-
-    for items in session.group_equal_launches(plan, plan.items):
-        variant = plan.variants[items[0].variant]
-        say(
-            f"# {variant.name}, {count_of(items[0].ranks or variant.intent.ranks, 'rank')}: {count_of(len(items), 'launch')}",
-            str(session.command_of(plan, items[0], Path(), shown=True)),
-        )
-    seconds = session.remaining_seconds(
-        plan, session.finished_launches(store, plan).values(), stored_sessions.usual_seconds(store, plan)
-    )
-    duration = "duration unknown" if seconds is None else f"about {duration_text(seconds)}"
-    limit = (
-        " at most" if plan.until else f", at most {count_of(plan.repeats, 'repeat')}" if plan.repeats else ""
-    )
-    say(f"{count_of(len(plan.items), 'launch')}{limit}, seed {plan.seed}: {duration}", err=True)
+    raise typer.Exit(session_loop.carry_out_plan(store, plans[0], verbose=verbose))
 
 
 def _campaign_of(file: Path | None, launches: int | None, timeout: float | None) -> tuple[Campaign, str]:
     """The campaign, with the values of options, and a hash of its file. Raises ImbError."""
     import msgspec
 
-    from imb.runner.campaign_definition import classic_argument, examine_campaign, read_campaign
+    from imb.runner.campaign_definition import classic_argument, examine_campaign
 
     if file is None:
         raise ImbError(f"FILE is missing; give a campaign, or --resume; {_place_of_examples()}")
-    try:
-        campaign, source = read_campaign(file)
-    except FileNotFoundError:
-        raise ImbError(f"{file}: no such file; {_place_of_examples()}") from None
+    campaign, source = _read(file)
     campaign = msgspec.structs.replace(
         campaign, launches=launches or campaign.launches, timeout=timeout or campaign.timeout
     )
     examine_campaign(campaign)
     note_classic(classic_argument(campaign))
     return campaign, source
+
+
+def _read(file: Path) -> tuple[Campaign, str]:
+    """The campaign and a hash of its file. Raises ImbError."""
+    from imb.runner.campaign_definition import read_campaign
+
+    try:
+        return read_campaign(file)
+    except FileNotFoundError:
+        raise ImbError(f"{file}: no such file; {_place_of_examples()}") from None
 
 
 def _place_of_examples() -> str:
@@ -215,24 +202,17 @@ def _plan_campaign(campaign: Campaign, source: str, seed: int | None, job: Job) 
     return [planning.campaign_plan(each, locate_variant, seed=seed, source=source) for each in campaigns]
 
 
-def _find_campaign(store: Archive, file: Path | None, launches: int | None, seed: int | None) -> session.Plan:
+def _find_session(store: Archive, word: Path | None) -> session.Plan:
+    """The session to resume: the newest unfinished one, of a campaign's file if `word` is one, or the session that `word` names. Raises ImbError."""
     from imb.runner import stored_sessions
-    from imb.runner.campaign_definition import read_campaign
 
-    if launches or seed is not None:
+    if word is None or not (word.exists() or word.suffix):
+        return stored_sessions.find_session(store, str(word) if word else None, command="campaign")
+    campaign, source = _read(word)
+    plan = stored_sessions.find_session(store, command="campaign", campaign=campaign.name)
+    if plan.source != source:
         raise ImbError(
-            "--launches and --seed cannot be combined with --resume, which executes the recorded plan"
+            f"{word} has changed since session {plan.id} began; omit --resume to start anew, or continue"
+            f" the old plan with `imb campaign --resume {plan.id}`"
         )
-    campaign, source = read_campaign(file) if file else (None, None)
-    plans = stored_sessions.campaign_plans(store, campaign.name if campaign else None)
-    if (plan := stored_sessions.find_resumable(store, reversed(plans))) is None:
-        description = f"campaign {campaign.name}" if campaign else "a campaign"
-        raise ImbError(
-            f"you have no session of {description} in {store.folder}; `imb run --resume NAME` resumes any session by name"
-        )
-    if source and plan.source != source:
-        raise ImbError(
-            f"{file} has changed since session {plan.id} began; omit --resume to start anew, or continue"
-            f" the old plan with `imb run --resume {plan.id}`"
-        )
-    return stored_sessions.find_session(store, plan.id)
+    return plan

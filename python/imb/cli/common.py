@@ -169,6 +169,22 @@ def sides_named(archive: Archive, *names: str) -> list[Side]:
 RESUMED = Form(
     "cannot be combined with --resume, which executes the recorded plan; omit --resume to start a new session"
 )
+ResumeOption = Annotated[
+    bool,
+    typer.Option(
+        "--resume", help="Resume your newest unfinished session, or SESSION.", rich_help_panel=SESSION
+    ),
+    RESUMED,
+]
+
+
+def session_named(words: Sequence[str]) -> str | None:
+    """The session that is named with --resume, or None. Raises ImbError for several words."""
+    if len(words) > 1:
+        raise ImbError(
+            f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
+        )
+    return words[0] if words else None
 
 
 def examine_page(command: str, page: Path) -> None:

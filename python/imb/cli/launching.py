@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from imb.mpi.installations import Installation
     from imb.runner.campaign_definition import Campaign, VariantSettings
     from imb.runner.session import Plan
+    from imb.store.store import Archive
 
 MpiOption = Annotated[
     str | None,
@@ -319,6 +320,31 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
         ready_programs(mpi, None, components_of(plans))
     for plan in plans:
         session.refuse_missing_programs(plan)
+
+
+def print_launches_left(store: Archive, plan: Plan) -> None:
+    """Print one command for each kind of launch that is not over, and the predicted duration of a campaign."""
+    from imb.experiments.display import duration_text
+    from imb.runner import session, stored_sessions
+
+    over = session.finished_launches(store, plan)
+    left = [item for item in plan.items if item.number not in over]
+    for items in session.group_equal_launches(plan, left):
+        variant, heading = plan.variants[items[0].variant], count_of(len(items), "launch")
+        if plan.campaign:
+            heading = f"{variant.name}, {count_of(items[0].ranks or variant.intent.ranks, 'rank')}: {heading}"
+        headings = [f"# {heading}"] if plan.campaign or len(items) > 1 else []
+        say(*headings, str(session.command_of(plan, items[0], Path(), shown=True)))
+    if plan.grows and not session.is_over(store, plan):
+        say("further launches follow from the results", err=True)
+    if not plan.campaign:
+        return
+    seconds = session.remaining_seconds(plan, over.values(), stored_sessions.usual_seconds(store, plan))
+    duration = "duration unknown" if seconds is None else f"about {duration_text(seconds)}"
+    limit = (
+        " at most" if plan.until else f", at most {count_of(plan.repeats, 'repeat')}" if plan.repeats else ""
+    )
+    say(f"{count_of(len(left), 'launch')}{limit}, seed {plan.seed}: {duration}", err=True)
 
 
 def locate_variant(settings: VariantSettings) -> tuple[Installation, Path]:

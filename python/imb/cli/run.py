@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from imb.cli.common import RESUMED, ArchiveOption, LabelOption, names_and_arguments
+from imb.cli.common import (
+    RESUMED,
+    ArchiveOption,
+    LabelOption,
+    ResumeOption,
+    names_and_arguments,
+    session_named,
+)
 from imb.cli.launching import (
     BindOption,
     ClassicOption,
@@ -29,6 +35,7 @@ from imb.cli.launching import (
     intent_of,
     note_classic,
     prepare,
+    print_launches_left,
     refuse_missing_cpus,
     sampling_of,
 )
@@ -42,8 +49,6 @@ from imb.cli.submitting import (
     hand_over,
 )
 from imb.model.errors import ImbError
-from imb.model.units import count_of
-from imb.report.terminal import say
 from imb.store.store import Archive
 
 
@@ -53,7 +58,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[NAME...] [-- IMB arguments]",
-            help="Benchmarks (PingPong, rma:accumulate) or components (mpi1, ext, rma, nbc, io, mpi4, p2p, mt).",
+            help="Benchmarks (PingPong, rma:accumulate) or components (mpi1, ext, rma, nbc, io, mpi4, p2p, mt); with --resume a session.",
             show_default="mpi1",
         ),
     ] = None,
@@ -99,17 +104,9 @@ def command(
     cpus: CpusOption = None,
     launcher: LauncherOption = "mpiexec",
     timeout: Annotated[TimeoutOption, RESUMED] = None,
-    verbose: VerboseOption = False,
+    verbose: Annotated[VerboseOption, RESUMED] = False,
     label: LabelOption = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Resume your newest unfinished session, or session NAME.",
-            rich_help_panel=SESSION,
-        ),
-        RESUMED,
-    ] = False,
+    resume: ResumeOption = False,
     force_owner: Annotated[
         bool,
         typer.Option(
@@ -170,11 +167,7 @@ def command(
         raise ImbError("--force-owner is an option of --resume; omit it, or add --resume")
     if resume:
         RESUMED.refuse_others(context)
-        if len(words) > 1:
-            raise ImbError(
-                f"--resume: too many arguments: {' '.join(words)}; give one session and no IMB arguments"
-            )
-        plan = stored_sessions.find_session(store, words[0] if words else None, force_owner=force_owner)
+        plan = stored_sessions.find_session(store, session_named(words), force_owner=force_owner)
         plan = stored_sessions.set_timeout(plan, timeout)
     else:
         benchmarks, arguments = names_and_arguments(words)
@@ -209,15 +202,11 @@ def command(
     if dry_run:
         if programs:
             session.refuse_missing_programs(plan)
-        over = session.finished_launches(store, plan) if resume else {}
-        items_left = [item for item in plan.items if item.number not in over]
-        for items in session.group_equal_launches(plan, items_left):
-            launches_left = [] if len(items) == 1 else [f"# {count_of(len(items), 'launch')}"]
-            say(*launches_left, str(session.command_of(plan, items[0], Path(), shown=True)))
+        print_launches_left(store, plan)
         return
     if not resume:
         build_for([plan], installation, programs)
         session.save(store, plan)
     if submit:
         raise typer.Exit(hand_over(store, [plan], job))
-    raise typer.Exit(session_loop.resume(store, plan, verbose=verbose))
+    raise typer.Exit(session_loop.carry_out_plan(store, plan, verbose=verbose))

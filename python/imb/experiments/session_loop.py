@@ -28,8 +28,8 @@ def carry_out(experiment: ArchivedExperiment[Any, Any], plan: Plan, *, verbose: 
     return experiment.conclude(launch_all(experiment, plan, verbose=verbose))
 
 
-def resume(archive: Archive, plan: Plan, *, verbose: bool = False) -> int:
-    """`carry_out` for a session that another process began."""
+def carry_out_plan(archive: Archive, plan: Plan, *, verbose: bool = False) -> int:
+    """`carry_out` with the experiment that is registered for the command of the plan, for a new session and for one that is resumed."""
     return carry_out(registry.experiment(plan.command)(archive, plan), plan, verbose=verbose)
 
 

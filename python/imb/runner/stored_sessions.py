@@ -18,36 +18,69 @@ from imb.store.reading import UnreadableFile, json_of, names_in, read_json
 from imb.store.store import Archive
 
 
-def find_session(archive: Archive, session: str | None = None, *, force_owner: bool = False) -> Plan:
-    """The plan of the session whose name begins with `session`; None selects the session of this user that `find_resumable` chooses.
+def find_session(
+    archive: Archive,
+    name: str | None = None,
+    *,
+    command: str | None = None,
+    campaign: str | None = None,
+    ended: bool = False,
+    force_owner: bool = False,
+) -> Plan:
+    """The session that --resume continues: the session whose name begins with `name`, or the newest unfinished session of this user. A session
+    is unfinished if it is neither over nor executed by a process; if there is none, the newest session is returned. `command`: its sessions only,
+    or None for all commands; `campaign`: sessions of this campaign only; `ended`: sessions that are over count as well, as a larger budget
+    continues them.
 
     Raises ImbError if there is no such session or, without `force_owner`, if another user has or may have written it.
     """
-    if session is not None and not session.strip():
+    if name is not None and not name.strip():
         raise ImbError("a name is empty; give a session, or --resume alone for your newest")
-    plans = _files(archive, session or "")
-    if not plans:
+    files = _files(archive, name or "")
+    if not name and not force_owner:
+        own = (plan for plan in _own_plans(reversed(files)) if _is_of(plan, command, campaign))
+        if (newest := _newest_unfinished(archive, own, ended=ended)) is None:
+            of = f" of campaign {campaign}" if campaign else f" of imb {command}" if command else ""
+            raise ImbError(
+                f"you have no session{of} in {archive.folder}; start one, or name any session: `imb run --resume SESSION`"
+            )
+        return find_session(archive, newest.id)
+    if not files:
         raise ImbError(
-            f"no session {session} in {archive.folder}; `--resume` alone continues your newest"
-            if session
+            f"no session {name} in {archive.folder}; `--resume` alone continues your newest"
+            if name
             else f"no session in {archive.folder}; start one first"
         )
-    if session and len(plans) > 1:
-        raise ImbError(f"{session} matches {len(plans)} sessions; give more of the name")
-    if session or force_owner:
-        try:
-            written = ownership.examine_file(plans[-1], folder=True)
-        except OSError as error:
-            raise ImbError(f"cannot read {plans[-1]} ({error.strerror})") from error
-        plan = _decode(plans[-1], written.text)
-        if not force_owner:
-            ownership.refuse_others(f"session {plan.id}", written, [plan.owner])
-        return plan
-    if (newest := find_resumable(archive, _own_plans(reversed(plans)))) is None:
+    if name and len(files) > 1:
+        raise ImbError(f"{name} matches {len(files)} sessions; give more of the name")
+    try:
+        written = ownership.examine_file(files[-1], folder=True)
+    except OSError as error:
+        raise ImbError(f"cannot read {files[-1]} ({error.strerror})") from error
+    plan = _decode(files[-1], written.text)
+    if not force_owner:
+        ownership.refuse_others(f"session {plan.id}", written, [plan.owner])
+    if not _is_of(plan, command, campaign):
         raise ImbError(
-            f"you have no session in {archive.folder}; give a session NAME to resume one of another user"
+            f"session {plan.id} is no session of imb {command}; continue it with `imb run --resume {plan.id}`"
         )
-    return find_session(archive, newest.id)
+    return plan
+
+
+def _is_of(plan: Plan, command: str | None, campaign: str | None) -> bool:
+    """Whether the session was begun by this command, and by this campaign; None stands for any."""
+    began = plan.command or ("campaign" if plan.campaign else "run")
+    return command in (None, began) and campaign in (None, plan.campaign)
+
+
+def _newest_unfinished(archive: Archive, newest_first: Iterable[Plan], *, ended: bool) -> Plan | None:
+    """The newest unfinished session, else the newest session; None if there are no sessions."""
+    newest: Plan | None = None
+    for plan in newest_first:
+        newest = newest or plan
+        if (ended or not is_over(archive, plan)) and not is_held(archive, plan):
+            return plan
+    return newest
 
 
 def set_timeout(plan: Plan, timeout: float | None) -> Plan:
@@ -61,22 +94,6 @@ def set_timeout(plan: Plan, timeout: float | None) -> Plan:
             f"--timeout {timeout:g}: launches of session {plan.id} measure for {budget:g} s; give a longer limit"
         )
     return msgspec.structs.replace(plan, timeout=timeout)
-
-
-def find_resumable(archive: Archive, newest_first: Iterable[Plan]) -> Plan | None:
-    """The newest session that is neither over nor executed by a process; else the newest session; None if there are no sessions."""
-    newest: Plan | None = None
-    for plan in newest_first:
-        newest = newest or plan
-        if not is_over(archive, plan) and not is_held(archive, plan):
-            return plan
-    return newest
-
-
-def campaign_plans(archive: Archive, name: str | None) -> list[Plan]:
-    """The plans of this user's sessions of this campaign, or of all campaigns if None; oldest first."""
-    plans = _own_plans(_files(archive))
-    return [plan for plan in plans if plan.campaign and name in (None, plan.campaign)]
 
 
 def command_plans(archive: Archive, command: str) -> Iterator[Plan]:
@@ -145,7 +162,9 @@ def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], floa
     most = {item.work_key(): passes.most_seconds(item.arguments) for item in plan.items}
     names = {variant.name: index for index, variant in enumerate(plan.variants)}
     took: dict[tuple[object, ...], list[float]] = {}
-    for old in campaign_plans(archive, plan.campaign) if plan.campaign else []:
+    for old in _own_plans(_files(archive)) if plan.campaign else ():
+        if old.campaign != plan.campaign:
+            continue
         numbered = {item.number: item for item in old.items}
         for number, ended in finished_launches(archive, old).items():
             item = numbered[number]

@@ -13,9 +13,11 @@ from imb.cli.common import (
     RESUMED,
     ArchiveOption,
     FormatOption,
+    ResumeOption,
     RowsOption,
     examine_page,
     names_and_arguments,
+    session_named,
     share_of,
 )
 from imb.cli.launching import (
@@ -33,6 +35,7 @@ from imb.cli.launching import (
     intent_of,
     placed_ranks,
     prepare,
+    print_launches_left,
     refuse_missing_cpus,
 )
 from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT, Form, is_given
@@ -110,15 +113,7 @@ def command(
             rich_help_panel=METHOD,
         ),
     ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Resume your newest session, or SESSION, with a larger --budget.",
-            rich_help_panel=SESSION,
-        ),
-        RESUMED,
-    ] = False,
+    resume: ResumeOption = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -126,6 +121,7 @@ def command(
             help="Print the stages and the predicted duration; launch nothing.",
             rich_help_panel=SESSION,
         ),
+        RESUMED,
     ] = False,
     seed: Annotated[
         int | None,
@@ -158,7 +154,7 @@ def command(
     ] = None,
     rows: RowsOption = False,
     format: FormatOption = "terminal",
-    timeout: TimeoutOption = None,
+    timeout: Annotated[TimeoutOption, RESUMED] = None,
     verbose: Annotated[VerboseOption, RESUMED] = False,
     mpi: MpiOption = None,
     programs: ProgramsOption = None,
@@ -200,9 +196,9 @@ def command(
 
     import msgspec
 
-    from imb.experiments.session_loop import carry_out
+    from imb.experiments.session_loop import carry_out, carry_out_plan
     from imb.mpi.allocation import offered_hosts
-    from imb.runner import session
+    from imb.runner import session, stored_sessions
     from imb.runner.campaign_definition import examine_name
     from imb.tune import tune_planning
     from imb.tune.tune_experiment import TuneExperiment
@@ -212,8 +208,13 @@ def command(
     if resume:
         RESUMED.refuse_others(context)
         new_budget = _seconds(budget) if is_given(context, "budget") else None
-        _resume(Archive(archive), names or [], new_budget, verbose=verbose)
-        return
+        store = Archive(archive)
+        plan = _find_session(store, session_named(names or []), new_budget, dry_run=dry_run)
+        plan = stored_sessions.set_timeout(plan, timeout)
+        if dry_run:
+            print_launches_left(store, plan)
+            return
+        raise typer.Exit(carry_out_plan(store, plan, verbose=verbose))
     if name is not None:
         examine_name(name)
     if verify is not None:
@@ -267,41 +268,38 @@ def command(
     raise typer.Exit(carry_out(TuneExperiment(store, plan), plan, verbose=verbose))
 
 
-def _resume(store: Archive, words: Sequence[str], budget: float | None, *, verbose: bool) -> None:
-    """Continue a session, with a larger budget if one is given. Raises ImbError."""
+def _find_session(store: Archive, name: str | None, budget: float | None, *, dry_run: bool) -> Plan:
+    """The session to resume. With a larger budget, sessions that are over can be resumed as well; the plan is stored with that budget, unless
+    `dry_run`. Raises ImbError."""
+    from imb.runner import lock, session, stored_sessions
+
+    plan = stored_sessions.find_session(store, name, command="tune", ended=budget is not None)
+    if budget is None:
+        return plan
+    if dry_run:
+        return _raise_budget(plan, budget)
+    with lock.hold_lock(store, plan, lambda line: say(f"imb: {line}", err=True)):
+        plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
+        plan = _raise_budget(plan, budget)
+        session.extend(store, plan)
+    return plan
+
+
+def _raise_budget(plan: Plan, budget: float) -> Plan:
+    """The plan with a larger budget for its further launches. Raises ImbError if it is not larger."""
     import msgspec
 
-    from imb.experiments.session_loop import resume
-    from imb.runner import lock, session, stored_sessions
+    from imb.runner import session
     from imb.tune.tune_planning import TuneSettings
 
-    if len(words) > 1:
-        raise ImbError(f"--resume: too many arguments: {' '.join(words)}; give one session")
-    plan: Plan | None
-    if words:
-        plan = stored_sessions.find_session(store, words[0])
-    else:
-        plan = max(
-            stored_sessions.command_plans(store, "tune"), key=lambda candidate: candidate.id, default=None
-        )
-    if plan is None or plan.command != "tune":
+    settings = session.settings_of(plan, TuneSettings)
+    old_budget = settings.raised[-1][1] if settings.raised else settings.budget
+    if budget <= old_budget:
         raise ImbError(
-            f"--resume: {f'{words[0]} is' if words else 'you have'} no session of imb tune in {store.folder}"
+            f"--budget: session {plan.id} has {duration_text(old_budget)}; give more than that, or omit it"
         )
-    if budget is not None:
-        with lock.hold_lock(store, plan, lambda line: say(f"imb: {line}", err=True)):
-            plan = stored_sessions.find_session(store, plan.id)  # another process may have continued it
-            settings = session.settings_of(plan, TuneSettings)
-            old_budget = settings.raised[-1][1] if settings.raised else settings.budget
-            if budget <= old_budget:
-                raise ImbError(
-                    f"--budget: session {plan.id} has {duration_text(old_budget)}; give more than that, or omit it"
-                )
-            raised = [*settings.raised, (len(plan.items), budget)]
-            settings = msgspec.structs.replace(settings, raised=raised)
-            plan = session.set_settings(plan, "tune", settings)
-            session.extend(store, plan)
-    raise typer.Exit(resume(store, plan, verbose=verbose))
+    raised = [*settings.raised, (len(plan.items), budget)]
+    return session.set_settings(plan, "tune", msgspec.structs.replace(settings, raised=raised))
 
 
 def _numbers(text: str | None) -> list[int]:

@@ -494,6 +494,36 @@ def test_a_search_goes_on_where_it_was(
 
 
 @pytest.mark.slow
+def test_the_newest_unfinished_session_is_resumed(
+    tune: Tune, imb: Imb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that is over is resumed only if it is named, or with a larger budget."""
+    from imb.runner import execution
+
+    def interrupted(*words: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    unfinished, ended = names = ["20260101T000001Z-abcdef", "20260101T000002Z-abcdef"]
+    new_names = iter(names)
+    monkeypatch.setattr("imb.runner.session.new_id", lambda: next(new_names))
+    with monkeypatch.context() as patched:
+        patched.setattr(execution, "execute", interrupted)
+        assert tune(FakeTuner(["fast"]), "Allreduce", "--budget", "10s").code == 130
+    assert tune(FakeTuner(["fast"]), "Allreduce", "--budget", "10s").code == 11
+    shown = imb("tune", "--resume", "--dry-run")
+    assert shown.code == 0 and "-check" in shown.out, shown
+    assert shown.err == "further launches follow from the results\n"
+    larger = imb("tune", "--resume", "--budget", "20s")
+    assert larger.code == 11 and f"session {ended}: " in larger.err, larger
+    assert "the budget of 20 s ends" in larger.out
+    said = imb("tune", "--resume", "--timeout", "60", "--verbose")
+    assert said.code == 11 and f"session {unfinished}: " in said.err, said
+    assert " -json " in said.err
+    last = imb("tune", "--resume", ended)
+    assert (last.code, last.out) == (11, larger.out)
+
+
+@pytest.mark.slow
 def test_a_session_of_other_launches_is_not_continued(
     tune: Tune, imb: Imb, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
