@@ -15,7 +15,6 @@ from imb.cli.common import (
     RelevantOption,
     RowsOption,
     names_and_arguments,
-    share_of,
 )
 from imb.cli.launching import (
     ClassicOption,
@@ -46,6 +45,7 @@ from imb.cli.submitting import (
     hand_over,
 )
 from imb.model.errors import ImbError
+from imb.model.units import share_of
 from imb.report.terminal import explain_wait, say
 from imb.store.store import Archive
 

@@ -14,7 +14,6 @@ from imb.cli.common import (
     FormatOption,
     RowsOption,
     VerdictFormatOption,
-    share_of,
 )
 from imb.cli.help import HelpCommand
 from imb.cli.launching import (
@@ -29,7 +28,7 @@ from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, SESSION, SUBJECT, Fo
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.statuses import Status
-from imb.model.units import count_of, percent_text
+from imb.model.units import count_of, percent_text, share_of
 from imb.report.terminal import columns, say, write_json
 from imb.store.store import Archive, StoredRun
 

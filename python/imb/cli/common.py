@@ -12,7 +12,7 @@ from imb.cli.extras import require
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import count_of, parse_percent
+from imb.model.units import count_of
 from imb.report.terminal import explain_wait
 from imb.store.labels import check_labels
 from imb.store.store import Archive
@@ -199,12 +199,3 @@ def names_and_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
     arguments."""
     split = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
     return list(words[:split]), list(words[split:])
-
-
-def share_of(text: str, option: str) -> float:
-    """The share 0.05 from `5%` or `5`. Raises ImbError unless it is above 0 and below 100: a change by a factor of
-    50 may be the smallest one that matters."""
-    share = parse_percent(text)
-    if share is None or not 0 < share < 100:
-        raise ImbError(f"{option}: not a percentage above 0 and below 10000: {text}; give one such as 5%")
-    return share

@@ -19,12 +19,11 @@ from imb.cli.common import (
     ForceOption,
     RelevantOption,
     RowsOption,
-    share_of,
     sides_named,
 )
 from imb.cli.extras import require
 from imb.cli.option_groups import JUDGMENT
-from imb.model.units import count_of
+from imb.model.units import count_of, share_of
 from imb.report.terminal import explain_wait, write_data, write_json
 from imb.store.store import Archive
 

@@ -17,13 +17,12 @@ from imb.cli.common import (
     ForceOption,
     RelevantOption,
     runs_named,
-    share_of,
     sides_from,
 )
 from imb.cli.extras import require
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, Form
 from imb.model.errors import ImbError
-from imb.model.units import amount, count_of
+from imb.model.units import amount, count_of, share_of
 from imb.report.terminal import Screen, explain_wait, say
 from imb.store.store import Archive
 

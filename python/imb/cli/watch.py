@@ -15,12 +15,11 @@ from imb.cli.common import (
     ArchiveOption,
     BandsOption,
     BenchmarkOption,
-    share_of,
     sides_named,
 )
 from imb.cli.option_groups import JUDGMENT
 from imb.model.errors import ImbError
-from imb.model.units import count_of
+from imb.model.units import count_of, share_of
 from imb.report.terminal import explain_wait, say, write_data, write_json
 
 

@@ -15,7 +15,6 @@ from imb.cli.common import (
     LabelOption,
     VerdictFormatOption,
     examine_page,
-    share_of,
 )
 from imb.cli.launching import (
     CpusOption,
@@ -33,6 +32,7 @@ from imb.cli.launching import (
 from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, PLACE, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.hostlist import expand_hosts
+from imb.model.units import share_of
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -258,7 +258,7 @@ def command(
     from imb.runner import session
 
     arguments: list[str] = ctx.meta[_ARGUMENTS]
-    share_of(relevant, "--relevant")
+    least = share_of(relevant, "--relevant")
     if drain and names:
         raise ImbError("--drain needs a measurement of now; omit RESULTS, or run the printed commands")
     if names:
@@ -271,7 +271,7 @@ def command(
         examine_page("imb fabric", page)
     store = Archive(archive)
     settings = fabric_planning.SweepSettings(
-        relevant=relevant,
+        relevant=least,
         topology=str(topology) if topology else None,
         baseline=baseline,
         quick=quick,

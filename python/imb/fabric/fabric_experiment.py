@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from imb.cli.common import share_of
 from imb.experiments.launch_lines import problem_of
 from imb.fabric import fabric_planning
 from imb.fabric.fabric_planning import Size, SweepSettings
@@ -370,7 +369,7 @@ def sweep_reference(store: Archive, settings: SweepSettings, sources: Sources) -
     from imb.store.outputs import refuse_overwriting
 
     topology = Path(settings.topology) if settings.topology else None
-    against = evaluation.SweepReference(share_of(settings.relevant, "--relevant"))
+    against = evaluation.SweepReference(settings.relevant)
     past_sources = [] if settings.baseline is None else evaluation.sources_named(store, [settings.baseline])
     if settings.page:
         read = [path for _, path in (*sources, *past_sources)] + ([topology] if topology else [])

@@ -24,12 +24,12 @@ PAIR_TIMEOUT = "-pair_timeout"  # the only argument of a launch that depends on 
 
 
 class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a sweep is judged, and what its launches share. `arguments`: IMB arguments; `passes`: passes of the
-    only launch, or None for as many as a decision needs; `one_stage`: the arguments define the rounds, and no
-    stage follows the first one. `ended`: why no launch follows ("" if none is needed), or None if launches
-    may follow."""
+    """How a sweep is judged, and what its launches share. `relevant`: smallest relevant slowdown, a share;
+    `arguments`: IMB arguments; `passes`: passes of the only launch, or None for as many as a decision needs;
+    `one_stage`: the arguments define the rounds, and no stage follows the first one. `ended`: why no launch
+    follows ("" if none is needed), or None if launches may follow."""
 
-    relevant: str
+    relevant: float
     topology: str | None = None
     baseline: str | None = None
     quick: bool = False

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from imb.model.errors import ImbError
+
 
 def count_of(count: int, noun: str) -> str:
     """1 row, 2 rows, 1,000 launches."""
@@ -92,6 +94,15 @@ def parse_percent(percentage: str) -> float | None:
         return float(percentage.strip().removesuffix("%")) / 100
     except ValueError:
         return None
+
+
+def share_of(text: str, option: str) -> float:
+    """The share 0.05 from `5%` or `5`. Raises ImbError unless it is above 0 and below 100: a change by a factor of 50 may be the smallest one
+    that matters."""
+    share = parse_percent(text)
+    if share is None or not 0 < share < 100:
+        raise ImbError(f"{option}: not a percentage above 0 and below 10000: {text}; give one such as 5%")
+    return share
 
 
 def percent_digits(share: float) -> str:

@@ -19,7 +19,7 @@ from imb.model.errors import ImbError
 from imb.model.folders import expand_path
 from imb.model.intent import Bind
 from imb.model.records import Component
-from imb.model.units import parse_percent
+from imb.model.units import share_of
 from imb.mpi.arguments import override_arguments
 from imb.runner import passes, selection
 
@@ -132,10 +132,7 @@ def _read_percentage(value: object, key: str) -> float:
             return passes.precision_share(value)
         except ImbError as error:
             raise ImbError(f"{key}: {error}") from error
-    share = parse_percent(value)
-    if share is None or not 0 < share < 100:
-        raise ImbError(f"{key}: not a percentage above 0 and below 10000: {value}; give one such as 5%")
-    return share
+    return share_of(value, key)
 
 
 def _converted(data: object, kind: Any, key: str = "", *, strict: bool = True) -> Any:

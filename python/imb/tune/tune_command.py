@@ -18,7 +18,6 @@ from imb.cli.common import (
     examine_page,
     names_and_arguments,
     session_named,
-    share_of,
 )
 from imb.cli.launching import (
     BindOption,
@@ -41,7 +40,7 @@ from imb.cli.launching import (
 from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT, Form, is_given
 from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
-from imb.model.units import count_of
+from imb.model.units import count_of, share_of
 from imb.report.terminal import say
 from imb.store.store import Archive
 
