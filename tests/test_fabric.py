@@ -1,4 +1,4 @@
-"""IMB-FABRIC: rounds of pairs of endpoints, records and text, options, a lying MPI; and ranks that fall silent."""
+"""IMB-FABRIC: rounds of pairs of endpoints, records and text, options, a lying MPI; and ranks that stop responding."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def test_lengths_without_memory_are_one_row(mpi, tmp_path):
     assert (failure["cause"], failure["bytes"], "a" in failure) == ("out_of_memory", 2 << 20, False)
 
 
-# --- Ranks that fall silent ------------------------------------------------------------------------------------------
+# --- Ranks that stop responding ------------------------------------------------------------------------------------------
 
 
 class Silenced:

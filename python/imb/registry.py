@@ -21,9 +21,10 @@ SLICES = (
 
 
 class CommandEntry(NamedTuple):
-    """A command. `group`: its heading in `imb --help`; `module`: has a function `command`, whose docstring is the rest of the help, and may have
-    a `command_class`, which parses its words; or it has a Typer `app` with several commands; `main`: runs it in place of `imb.cli.main`, from
-    the words of the command line and a function that runs them and returns the exit status."""
+    """A command. `group`: its heading in `imb --help`. `module`: the module of the command. It has a function `command`, whose docstring is the
+    rest of the help, and may have a `command_class`, which parses the words. A module with several commands has a Typer `app` instead.
+    `main`: a function that replaces `imb.cli.main`. It gets the words of the command line and a function that runs them and returns the
+    exit status."""
 
     group: str
     summary: str
@@ -33,7 +34,8 @@ class CommandEntry(NamedTuple):
 
 class Entries(NamedTuple):
     """What is registered of the core or of a slice. `commands` by name. `experiments`: classes (imb.runner.experiment), by the command that plans
-    their sessions; None: `imb run` and `imb campaign`. `after_watch`: functions from an archive to lines that `imb watch` adds ("module:function")."""
+    their sessions; `imb run` and `imb campaign` have the key None. `after_watch`: functions ("module:function") that get an archive and
+    return lines for `imb watch`."""
 
     commands: Mapping[str, CommandEntry]
     experiments: Mapping[str | None, str] = {}
@@ -105,7 +107,7 @@ CORE = Entries(
 
 @cache
 def entries() -> Sequence[Entries]:
-    """Those of the core, then those of each slice."""
+    """The entries of the core, then the entries of each slice."""
     return [CORE, *(importlib.import_module(name).ENTRIES for name in SLICES)]
 
 
@@ -124,7 +126,7 @@ def load(name: str) -> Any:
 
 
 def experiment(command: str | None) -> Any:
-    """The class of the sessions of a command. Raises ImbError where there is none."""
+    """The class of the sessions of a command. Raises ImbError if no entry has it."""
     for each in entries():
         if command in each.experiments:
             return load(each.experiments[command])

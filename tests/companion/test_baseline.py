@@ -96,7 +96,7 @@ def test_one_session_is_judged_by_five_of_the_baseline(
     assert {band["effect"]["verdict"] for band in one["bands"]} == {verdict}
     text = " ".join(imb("baseline", "check", "fabric", "now", *tolerance).out.split())
     assert (
-        "1 session of B: judged by the prediction interval of 6 sessions of A; at most 1 check in 1000"
+        "1 session of B: judged by the prediction interval of 6 sessions of A; at most 1 false alarm in 1000 checks"
         in text
     )
 

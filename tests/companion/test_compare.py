@@ -467,7 +467,9 @@ def test_ranks_that_share_cores_are_named_beside_the_verdict(imb: Imb, archive: 
     said = imb("compare", "a", "b")
     assert not said.err, said.err
     out = " ".join(said.out.split())
-    assert "! A and B: 4 ranks on 2 cores: ranks share cores, and times are mostly of how they" in out, out
+    assert "! A and B: 4 ranks on 2 cores: ranks share cores, and times mostly show how ranks wait" in out, (
+        out
+    )
     assert "give at most 2 ranks per host" in out
 
 
@@ -518,7 +520,7 @@ def test_the_first_line_has_the_verdict_and_what_is_undecided(imb: Imb, before: 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0])
 def test_the_verdict_comes_first_then_bands_rows_and_notes(imb: Imb, before: Archive, factor: float) -> None:
-    """The error rate is printed once, and only where something was called different."""
+    """The error rate is printed once, and only if something changed."""
     before.add_many(content(rows, labels=["after"]) for rows in rows_of(8, seed=3, factor=lambda *_: factor))
     changed = factor > 1
     printed = imb("compare", "before", "after").out
@@ -562,7 +564,7 @@ def test_bands_that_differ_without_a_row_are_no_contradiction(imb: Imb, archive:
             archive.add(content(rows, labels=[label]))
     said = imb("compare", "before", "after")
     assert said.code == 10 and said.out.startswith("B is slower than A in 3 bands")
-    assert "None of 16 rows is called different by itself; --rows lists them." in said.out
+    assert "None of 16 rows changed significantly by itself; --rows lists them." in said.out
 
 
 def in_time_order(rows: list[list[Result]], name: str, first: int, step: int) -> Side:
@@ -944,7 +946,7 @@ def test_what_is_wrong_with_a_side_is_named(imb: Imb, archive: Archive) -> None:
         "B: missing in some launches: 7 rows (Allreduce, 2 ranks, 8 bytes; ",
         "only B has failures: 1 row (Allreduce, 2 ranks, 4194304 bytes): out of memory",
         "only A has 1 row (Extra, 2 ranks, 0 bytes)",
-        "times slower than the others",
+        "times as slow as the others",
     ):
         assert words in out, words
     assert not re.search(r"! A: ", out)

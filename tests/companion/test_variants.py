@@ -182,8 +182,11 @@ def test_a_launch_has_each_row_under_each_variant(tmp_path: Path) -> None:
     [
         (["--a-cvar", "x", "Bcast"], "a control variable: 'x' is not NAME=VALUE, without blanks"),
         (["--a-cvar", "x=1 2", "Bcast"], "a control variable: 'x=1 2' is not NAME=VALUE, without blanks"),
-        (["--a-cvar", "x=1", "--b", "A=b", "Bcast"], "--a-cvar and --b-cvar are variants of one launch"),
-        (["--a-cvar", "x=1", "--until-decided", "Bcast"], "--a-cvar and --b-cvar are variants of one launch"),
+        (["--a-cvar", "x=1", "--b", "A=b", "Bcast"], "--a-cvar and --b-cvar cannot be combined with --a"),
+        (
+            ["--a-cvar", "x=1", "--until-decided", "Bcast"],
+            "--a-cvar and --b-cvar cannot be combined with --a",
+        ),
         (["--a", "A=b", "Bcast"], "no variant B: give --a and --b, or --a-cvar and --b-cvar"),
         (["Bcast"], "no variant A: give --a and --b, or --a-cvar and --b-cvar"),
     ],

@@ -53,9 +53,11 @@ if TYPE_CHECKING:
     from imb.runner.campaign_definition import Campaign
     from imb.runner.session import Plan
 
-VARIANT = "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., launcher options; see above."
+VARIANT = (
+    "Settings of variant A: NAME=VALUE ..., mpi=, bind=, cpus=0,3 ..., launcher options; see SETTINGS above."
+)
 
-VARIABLE = "Control variable (MPI_T) of %s; repeatable."
+VARIABLE = "Control variable (MPI_T) of %s; may be repeated."
 
 
 def command(
@@ -227,7 +229,7 @@ def command(
     if a_cvar or b_cvar:
         if a or b or until_decided or segments or sampling.classic:
             raise ImbError(
-                "--a-cvar and --b-cvar are variants of one launch; give other settings by --both, without --until-decided, --segments and --classic"
+                "--a-cvar and --b-cvar cannot be combined with --a, --b, --until-decided, --segments or --classic; give settings of both with --both"
             )
         file = _variants_file(store, a_cvar or [], b_cvar or [])
         names, launch_by_launch, repeats = [*(names or ["mpi1"]), "-alternate", str(file)], True, 0

@@ -99,8 +99,8 @@ def _crowding(a: Side, b: Side) -> Iterator[str]:
     if letters:
         ranks, cores = max(filter(None, worst.values()))
         yield (
-            f"{' and '.join(letters)}: {ranks} ranks on {count_of(cores, 'core')}: ranks share cores, and times are mostly of how"
-            f" they wait for each other; give at most {count_of(cores, 'rank')} per host"
+            f"{' and '.join(letters)}: {ranks} ranks on {count_of(cores, 'core')}: ranks share cores, and times mostly show"
+            f" how ranks wait for each other; give at most {count_of(cores, 'rank')} per host"
         )
 
 
@@ -207,7 +207,7 @@ def _outliers(name: str, side: Side, logs: Values) -> Iterator[str]:
     slower_by = np.median(level) - level
     for number in np.flatnonzero(slower_by > max(np.log(1.25), 5 * spread)):
         yield (
-            f"{name}: launch {side.launches[int(number)].name} was {np.exp(slower_by[number]):.1f} times slower than the others;"
+            f"{name}: launch {side.launches[int(number)].name} was {np.exp(slower_by[number]):.1f} times as slow as the others;"
             " check for other load"
         )
 

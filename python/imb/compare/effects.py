@@ -42,8 +42,8 @@ _BARELY = 1e-9  # a logarithm; smaller differences count as none
 
 
 class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: the probability that any
-    row or band is called different although none differs. `benchmarks`: judge only these, case-insensitive;
+    """`relevant`: the smallest change that matters, 0.05 is 5 %. `false_discovery`: the probability of any false
+    difference. `benchmarks`: judge only these, case-insensitive;
     all if empty. `force`: compare intra-node with inter-node launches, and passes with classic launches.
     `assume_one_session`: the user states that all launches belong to one session (imb.compare.pairing).
     `assume_stable`: the user states that the machine did not drift between the launches of A and those of B

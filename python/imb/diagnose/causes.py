@@ -274,7 +274,7 @@ def _finding(
         )
         if most.slower > 1 and most.lost > 0:
             sentences.append(
-                f"samples with more of it are {most.slower:.2f} times slower in the median and cost {percent_text(most.lost, 0)} of the time"
+                f"samples with more of it are {most.slower:.2f} times as slow in the median and cost {percent_text(most.lost, 0)} of the time"
             )
         evidence |= {
             "counter": most.counter,
@@ -288,8 +288,8 @@ def _finding(
     if outside:
         best = min(outside, key=lambda between: between.p)
         sentences.append(
-            f"{'launches' if inside else cause.name + ': launches'} with most of it ({_label(best.counter)}) are "
-            f"{best.slower:.2f} times slower than those with least (correlation over {best.launches}, p {best.p:.2g})"
+            f"{'launches' if inside else cause.name + ': launches'} with the most {_label(best.counter)} are "
+            f"{best.slower:.2f} times as slow as launches with the least (correlation over {count_of(best.launches, 'launch')}, p {best.p:.2g})"
         )
         evidence |= {"slower_launches": best.slower, "p_launches": best.p}
     return Finding(

@@ -271,7 +271,7 @@ def notes_below_table(judged: SweepReport) -> list[str]:
     for ends in verdict.silent_together:
         first, second = (endpoints[end].name for end in ends)
         lines.append(
-            f"{first} and {second} fell silent in an exchange with each other: one of them may only have waited"
+            f"{first} and {second} stopped responding while they exchanged messages; one of them may only have waited"
         )
     for pair in verdict.asymmetric[:_SHOWN]:
         lines.append(

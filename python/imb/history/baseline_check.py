@@ -159,8 +159,8 @@ def _judge_by_prediction(comparison: Comparison, reference: Side, side: Side) ->
     finite = limit[np.isfinite(limit)]
     detectable = float(np.expm1(np.median(finite))) if len(finite) else None
     note = (
-        f"{count_of(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 check in"
-        f" {round(1 / FALSE_CHECK)} calls a band different where none is"
+        f"{count_of(len(after), 'session')} of B: judged by the prediction interval of {len(before)} sessions of A; at most 1 false alarm"
+        f" in {round(1 / FALSE_CHECK)} checks"
     )
     if detectable is not None:
         note += f"; slowdowns below {percent_text(detectable, 1)} may be missed (median band)"

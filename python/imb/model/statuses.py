@@ -8,7 +8,7 @@ class Status(IntEnum):
 
     GOOD = 0
     FAILED = 1  # a launch or a build failed, something is damaged, there are findings, or the host is bad
-    USAGE = 2  # the request cannot be carried out
+    USAGE = 2  # the request cannot be carried out; imb doctor: this machine cannot measure
     INTERNAL = 3  # an error in imb itself, if 1 has another meaning
     WORSE = 10  # slower, mixed or bad
     UNDECIDED = 11

@@ -278,7 +278,7 @@ def _counts(comparison: Comparison) -> str:
 
 
 def error_rate(comparison: Comparison) -> str:
-    """How often a difference is false, as a sentence. Empty if no band or row is called different."""
+    """How often a difference is false, as a sentence. Empty if no band or row changed."""
     if comparison.inconclusive and comparison.verdict != "inconclusive":
         return f"The verdict comes from a fixed {FACTOR:g}x threshold, not from a test, and has no stated error rate."
     effects = [*(band.effect for band in comparison.bands), *(row.effect for row in comparison.rows)]
@@ -371,11 +371,11 @@ def _row_figures(row: RowEffect, comparison: Comparison) -> tuple[str, str, str,
 
 
 def _unchanged_line(comparison: Comparison) -> str:
-    """The line that replaces the rows if none is called different. If the comparison is inconclusive, it
+    """The line that replaces the rows if none changed. If the comparison is inconclusive, it
     gives the number of rows by verdict, or the largest ratio if rows were not judged."""
     number = count_of(len(comparison.rows), "row")
     if not comparison.inconclusive and any(band.effect.verdict in CHANGED for band in comparison.bands):
-        return f"None of {number} is called different by itself"
+        return f"None of {number} changed significantly by itself"
     if not comparison.rows or (not comparison.inconclusive and comparison.verdict != "inconclusive"):
         return f"No significant difference in {number}"
     if not comparison.inconclusive:

@@ -109,7 +109,7 @@ class SizeResult:
 class Verdict:
     """`state`: "bad" if a component is named, or an endpoint (or nearly all of them) does not answer;
     "inconclusive" if a slow component is not excluded; otherwise "healthy". `suspects`: named ones first,
-    then by effect. `silent_together`: endpoints that fell silent in an exchange with each other, so one of
+    then by effect. `silent_together`: endpoints that stopped responding while they exchanged messages, so one of
     the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so
     that no other link can be compared with them."""
 
