@@ -259,7 +259,7 @@ def command(
         _refuse_nonempty(Path(settings.output))
     plan = tune_planning.new_plan(settings, installation, folder, intent, timeout)
     if dry_run:
-        say(*_plan_lines(settings, tuner))
+        say(*_forecast_lines(settings, tuner))
         return
     build_for([msgspec.structs.replace(plan, items=[session.Item(1, "MPI1", [])])], installation, programs)
     store = Archive(archive)
@@ -349,56 +349,26 @@ def _refuse_nonempty(output: Path) -> None:
         raise ImbError(f"--output: {output} has files; give a new or an empty folder, or --verify {output}")
 
 
-def _plan_lines(settings: TuneSettings, tuner: Tuner) -> list[str]:
+def _forecast_lines(settings: TuneSettings, tuner: Tuner) -> list[str]:
     """One line per stage, and the shortest and longest total duration."""
-    from imb.runner import passes
-    from imb.tune import tune_planning
     from imb.tune.search import FIRST, LOOKS, MOST
+    from imb.tune.tune_planning import forecast
 
-    if settings.verify:
-        cells = tuner.read(Path(settings.verify))[1]
-        groups = {(cell.collective, cell.ranks) for cell in cells}
-        lengths_per_group = max(1, -(-len(cells) // len(groups)))
-        algorithm_counts = dict.fromkeys(groups, 1)
-    else:
-        groups = {(collective, ranks) for ranks in settings.ranks for collective in settings.collectives}
-        lengths_per_group = passes.rows_of(
-            "MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2
-        )
-        algorithm_counts = {group: len(tuner.algorithms(group[0])) for group in groups}
-    group_seconds = tune_planning.SECONDS_PER_ROW * lengths_per_group
-    check_seconds = tune_planning.START + 0.05 * lengths_per_group
-    round_seconds = (
-        0.0
-        if settings.verify
-        else sum(
-            max(tune_planning.LEAST, group_seconds * (count + 1)) + tune_planning.START
-            for count in algorithm_counts.values()
-        )
-    )
-    pair_seconds = sum(
-        max(tune_planning.LEAST, group_seconds * (1 + sum(group[1] == ranks for group in groups)) * 2)
-        + 2 * tune_planning.START
-        for ranks in {group[1] for group in groups}
-    )
-    candidates = sum(algorithm_counts.values())
-    fixed_seconds = check_seconds * (2 * len(groups) + candidates)
-    least = fixed_seconds + FIRST * round_seconds + LOOKS[0] * pair_seconds
-    most = fixed_seconds + MOST * round_seconds + 2 * LOOKS[-1] * pair_seconds
-    budget_clause = f"; --budget {duration_text(settings.budget)}" + (
-        " may end it before" if most > settings.budget else ""
-    )
-    lines = [f"reference: {count_of(len(groups), 'launch')} with -check, the library's own choice"]
-    lines += [
-        f"screening: {count_of(candidates, 'launch')} with -check, one for each algorithm, about {duration_text(check_seconds * candidates)}"
+    expected = forecast(settings, tuner)
+    launches = count_of(expected.groups, "launch")
+    lines = [
+        f"reference: {launches} with -check, the library's own choice",
+        f"screening: {count_of(expected.candidates, 'launch')} with -check, one for each algorithm, about {duration_text(expected.screening)}",
     ]
     if not settings.verify:
         lines += [
-            f"search: {FIRST} to {MOST} rounds of {count_of(len(groups), 'launch')}, about {duration_text(round_seconds)} each at first"
+            f"search: {FIRST} to {MOST} rounds of {launches}, about {duration_text(expected.round)} each at first"
         ]
+    may_end = " may end it before" if expected.most > settings.budget else ""
     lines += [
-        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {duration_text(pair_seconds)} each;"
+        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {duration_text(expected.pair)} each;"
         " again where cells go back to the default",
-        f"about {duration_text(least)} to {duration_text(most)} in all{budget_clause}; nothing was run",
+        f"about {duration_text(expected.least)} to {duration_text(expected.most)} in all; --budget {duration_text(settings.budget)}{may_end};"
+        " nothing was run",
     ]
     return lines

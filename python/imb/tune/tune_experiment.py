@@ -26,6 +26,7 @@ from imb.model.text import now
 from imb.model.units import count_of
 from imb.readers.launch_errors import reason
 from imb.report.terminal import say
+from imb.runner import passes
 from imb.runner.experiment import ArchivedExperiment, Next, Say, SessionEnd, Shows
 from imb.runner.session import FinishedLaunch, Plan, folder_of
 from imb.store.durable_files import write_whole
@@ -631,7 +632,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         pair_seconds = self._pair_seconds * self._length_factor(cells)
         if not judge.pairs_launched:  # earlier pairs may have had fewer ranks
             _, seconds = self._arguments_of_pair(cells)
-            pair_seconds = max(pair_seconds, seconds + 2 * tune_planning.START)
+            pair_seconds = max(pair_seconds, seconds + 2 * passes.START)
         return pair_seconds
 
     def _affordable_pairs(self, cells: Mapping[Group, list[Cell]], judge: Proof) -> int:

@@ -7,6 +7,7 @@ folder of the session has the other files of a stage: rule files, variants of -a
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,8 @@ from imb.runner import passes
 from imb.runner.session import FinishedLaunch, Item, Plan, examine, growing_plan
 from imb.store.store import Archive
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Switch
+from imb.tune.search import FIRST, LOOKS, MOST
+from imb.tune.tuner import Tuner
 
 CONTROL = "Sendrecv"  # part of every launch that is compared with others; no tuning file changes it
 SEGMENTS = 50  # segments of interleaved launches
@@ -30,7 +33,6 @@ SECONDS_PER_ROW = 0.05  # seconds that a launch measures for each row and varian
 LEAST = 2.0  # least seconds that a launch measures
 CHECKED = ["-check", "-iter", "3", "-iter_policy", "off", "-time", "5"]
 SCREENED = 20.0  # least time limit of a candidate, in seconds, and as a multiple of the time of the library's default
-START = 2.0  # approximate seconds of a launch besides those that it measures
 _LENGTHS = ("msglog", "msgsize", "msgsz", "msglen", "count")
 _OURS = (
     "alternate",
@@ -128,6 +130,21 @@ class Figures(NamedTuple):
         return sum(logs) / len(logs) if logs else math.nan
 
 
+class Forecast(NamedTuple):
+    """What a session launches, and approximately how long it takes. `groups`: number of groups, each with a
+    reference launch and a launch of each round; `candidates`: number of algorithms to screen. In seconds:
+    `screening` of all candidates, a `round` of the search (0 without one), a `pair` of launches of the proof for
+    each number of ranks, and the shortest (`least`) and longest (`most`) session."""
+
+    groups: int
+    candidates: int
+    screening: float
+    round: float
+    pair: float
+    least: float
+    most: float
+
+
 def refuse_reserved_arguments(arguments: Sequence[str]) -> None:
     """Raises ImbError for IMB arguments that `imb tune` sets itself, or that it cannot use."""
     for word in arguments:
@@ -136,6 +153,42 @@ def refuse_reserved_arguments(arguments: Sequence[str]) -> None:
             raise ImbError(f"{word} is set by imb tune; omit it")
         if name in _UNSUITED:
             raise ImbError(f"{word} cannot be combined with imb tune; omit it")
+
+
+def forecast(settings: TuneSettings, tuner: Tuner) -> Forecast:
+    """The launches that this request needs, and their duration."""
+    if settings.verify:
+        cells = tuner.read(Path(settings.verify))[1]
+        groups = {Group(cell.collective, cell.ranks) for cell in cells}
+        lengths = max(1, -(-len(cells) // len(groups)))
+        algorithms = dict.fromkeys(groups, 1)
+    else:
+        groups = {Group(collective, ranks) for ranks in settings.ranks for collective in settings.collectives}
+        lengths = passes.rows_of("MPI1", settings.collectives[:1], ["-npmin", "2", *settings.arguments], 2)
+        algorithms = {group: len(tuner.algorithms(group.collective)) for group in groups}
+    check = passes.START + SECONDS_PER_ROW * lengths
+    searched = () if settings.verify else algorithms.values()
+    round_seconds = sum(passes.START + _measured_seconds(lengths * (count + 1)) for count in searched)
+    collectives = Counter(group.ranks for group in groups)
+    pair_seconds = sum(
+        2 * passes.START + _measured_seconds(lengths * (count + 1) * 2) for count in collectives.values()
+    )
+    candidates = sum(algorithms.values())
+    fixed = check * (2 * len(groups) + candidates)
+    return Forecast(
+        groups=len(groups),
+        candidates=candidates,
+        screening=check * candidates,
+        round=round_seconds,
+        pair=pair_seconds,
+        least=fixed + FIRST * round_seconds + LOOKS[0] * pair_seconds,
+        most=fixed + MOST * round_seconds + 2 * LOOKS[-1] * pair_seconds,
+    )
+
+
+def _measured_seconds(rows: int) -> float:
+    """Seconds that a launch measures if it has this many rows, over all variants and interleaved launches."""
+    return max(LEAST, SECONDS_PER_ROW * rows)
 
 
 def new_plan(
@@ -192,7 +245,7 @@ def alternating_arguments(
     group: Group, lengths: Sequence[int], variants: Path, count: int, settings: TuneSettings, longer: float
 ) -> list[str]:
     """IMB arguments of a launch in which `count` variants alternate. `longer`: factor on the usual duration."""
-    seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * count)
+    seconds = longer * _measured_seconds(len(lengths) * count)
     words = [
         *_measuring_arguments([group.collective], group.ranks, lengths, settings),
         "-alternate",
@@ -212,7 +265,7 @@ def interleaved_arguments(
     """IMB arguments of a launch that is compared with others running at the same time, and the seconds that
     it measures."""
     names = [*collectives, CONTROL]
-    seconds = longer * max(LEAST, SECONDS_PER_ROW * len(lengths) * len(names) * at_once)
+    seconds = longer * _measured_seconds(len(lengths) * len(names) * at_once)
     words = _measuring_arguments(names, ranks, lengths, settings)
     more = passes.sampling_arguments(
         passes.Sampling(budget=seconds), "MPI1", names, words, ranks, parts=settings.segments

@@ -657,11 +657,31 @@ def test_verify_of_a_cell_that_is_as_fast_as_without(verify: Tune, rules: dict[i
     assert said.out.startswith("inconclusive: 1 of ")
 
 
-def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path) -> None:
-    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "Bcast", "--dry-run")
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (
+            [],
+            [
+                "screening: 4 launches with -check, one for each algorithm, about 13 s",
+                "search: 4 to 20 rounds of 2 launches, about 11 s each at first",
+                "about 2 min to 19 min in all; --budget 30 min; nothing was run",
+            ],
+        ),
+        (
+            ["--np", "2,4", "--budget", "10m", "--", "-msgsize", "4,5"],
+            [
+                "screening: 8 launches with -check, one for each algorithm, about 17 s",
+                "search: 4 to 20 rounds of 4 launches, about 16 s each at first",
+                "about 3 min to 22 min in all; --budget 10 min may end it before; nothing was run",
+            ],
+        ),
+    ],
+)
+def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path, words: list[str], lines: list[str]) -> None:
+    said = tune(FakeTuner(["fast", "slow"]), "Allreduce", "Bcast", "--dry-run", *words)
     assert said.code == 0
-    assert said.out.splitlines()[1].startswith("screening: 4 launches with -check")
-    assert said.out.splitlines()[-1].endswith("nothing was run")
+    assert [line for line in said.out.splitlines() if line in lines] == lines, said.out
     assert not (tmp_path / "mpi/log").exists()
 
 
