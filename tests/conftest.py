@@ -12,6 +12,7 @@ from pathlib import Path
 import lab
 import psutil
 import pytest
+from imb import registry
 
 # Under nohup SIGHUP is ignored, and launches would inherit that. What has a handler is reset for them.
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
@@ -107,6 +108,10 @@ def needs_mpi(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        marker = item.get_closest_marker("slice")
+        if marker and f"imb.{marker.args[0]}" not in registry.SLICES:
+            item.add_marker(pytest.mark.skip(reason=f"imb.{marker.args[0]} is not here"))
     if lab.no_mpi:
         kept = [item for item in items if not needs_mpi(item)]
     elif config.getoption("--with-mpi"):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes a copy of the companion without one of its slices: its folder and its line in python/imb/registry.py are removed.
+"""Writes a copy of the project without one slice of the companion: its folder, its line in python/imb/registry.py and the folder of its
+tests are removed.
 
-without_slice.py NAME FOLDER     FOLDER/imb; for PYTHONPATH. The tests of the rest then pass: make without-slices
+without_slice.py NAME FOLDER     The tests in FOLDER then pass: make without-slices
 """
 
 from __future__ import annotations
@@ -20,12 +21,19 @@ def write_copy(name: str, folder: Path) -> None:
     if registry.count(line) != 1:
         raise ValueError(f"{name} is not a slice in python/imb/registry.py")
     shutil.rmtree(folder, ignore_errors=True)
-    copy = folder / "python" / "imb"
-    shutil.copytree(TOP / "python" / "imb", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.rmtree(copy / name)
-    (copy / "registry.py").write_text(registry.replace(line, ""))
-    for used in ("CMakeLists.txt", "cmake", "src", "schema"):
-        (folder / used).symlink_to(TOP / used)
+    folder.mkdir(parents=True)
+    for path in TOP.iterdir():
+        if path.name in (
+            "python",
+            "tests",
+            "tools",
+        ):  # which find the rest of the project from where they are
+            shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif path.name != ".git":
+            (folder / path.name).symlink_to(path)
+    shutil.rmtree(folder / "python" / "imb" / name)
+    shutil.rmtree(folder / "tests" / "companion" / name)
+    (folder / "python" / "imb" / "registry.py").write_text(registry.replace(line, ""))
 
 
 if __name__ == "__main__":

@@ -15,20 +15,13 @@ from imb.store.store import Archive
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # tests as a shell's job in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests of a slice are in its folder, or marked; they go with it (test_slices.py).
+# Tests of a slice are in its folder, or marked (tests/conftest.py); they go with it (test_slices.py).
 SLICES = {name.removeprefix("imb.") for name in registry.SLICES}
 collect_ignore = [
     path.name
     for path in Path(__file__).parent.iterdir()
     if path.is_dir() and path.name not in {"data", *SLICES}
 ]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        marker = item.get_closest_marker("slice")
-        if marker and marker.args[0] not in SLICES:
-            item.add_marker(pytest.mark.skip(reason=f"imb.{marker.args[0]} is not here"))
 
 
 @pytest.fixture(autouse=True)

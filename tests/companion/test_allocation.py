@@ -81,21 +81,6 @@ def test_ranks_that_share_no_cores_of_an_allocation_are_bound(ranks: int, nodes:
     assert ("--overcommit" in command.words) == (crowded and nodes > 0)
 
 
-@pytest.mark.slice("startup")
-def test_how_many_ranks_are_offered() -> None:
-    from imb.startup.startup_planning import offered_ranks
-
-    bare = Intent(ranks=2)
-    each = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_CPUS_ON_NODE": "16"}
-    assert offered_ranks(bare, SLURM) == 96 and offered_ranks(bare, each) == 48
-    assert offered_ranks(Intent(ranks=2, ppn=4), each) == offered_ranks(Intent(ranks=2, ppn=4), SLURM) == 12
-    assert offered_ranks(Intent(ranks=2, hosts=("a", "b"), ppn=8), SLURM) == 16
-    assert offered_ranks(Intent(ranks=2, cpus=(0, 2, 4)), {}) == 3
-    assert offered_ranks(bare, {}) >= 1
-    assert offered_ranks(bare, {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "2"}) == 16
-    assert offered_ranks(bare, FLUX) == 8
-
-
 def test_how_many_hosts_are_offered() -> None:
     assert (
         offered_hosts([], SLURM) == 3 and offered_hosts(["a", "b"], SLURM) == 2 and offered_hosts([], {}) == 1
@@ -123,14 +108,6 @@ def test_ppn_counts_on_every_host_of_the_allocation(
         monkeypatch.setenv(name, value)
     said = imb("run", "PingPong", *options, *words, "--dry-run")
     assert said.code == 0 and f" -n {ranks} " in said.out, said
-
-
-@pytest.mark.slice("fabric")
-def test_a_node_has_the_name_that_slurm_knows() -> None:
-    from imb.fabric.drain import node_of
-
-    assert node_of("n01.site", SLURM) == "n01"
-    assert node_of("n1.site", {**LSF, "LSB_MCPU_HOSTS": "n1 3"}) == "n1.site"  # no node of Slurm
 
 
 def test_variables_of_schedulers_are_read_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from companion import fabrics
 from companion.door import Imb, Said
 from companion.test_resolver import uses
 from imb.model.errors import ImbError
@@ -169,17 +168,6 @@ def test_a_check_against_a_baseline_reports_rows_that_it_did_not_read(imb: Imb, 
     assert imb("baseline", "set", "kept", TWO).code == 0
     said = imb("baseline", "check", "kept", LOST, "--force")
     assert f"{LOST}:37:" in said.err and said.code == 1, said
-
-
-@pytest.mark.slice("fabric")
-def test_a_fabric_reports_lines_that_it_did_not_read(imb: Imb, here: Path) -> None:
-    text = fabrics.records(fabrics.hosts(16))
-    Path("fabric.jsonl").write_bytes(text)
-    whole = imb("fabric", "fabric.jsonl")
-    lines = text.splitlines(keepends=True)
-    Path("fabric.jsonl").write_bytes(b"".join([*lines[:5], b"{broken\n", *lines[5:]]))
-    said = imb("fabric", "fabric.jsonl")
-    assert whole.code != 1 and said.code == 1 and "fabric.jsonl:6:" in said.out + said.err, said
 
 
 def test_unread_rows_are_a_finding(imb: Imb, archive: Archive, here: Path) -> None:

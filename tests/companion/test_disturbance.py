@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
-from companion.test_failed_launch import HOST, failing
 from imb.model.foreign_load import leaves_too_few_cpus
 from imb.model.records import End, Passes, Rank, Result, Run, write
 from imb.mpi.load import Load
@@ -57,37 +56,6 @@ def measuring(folder: Path, half_width: float) -> list[object]:
     run = Run(component="MPI1", ranks=[Rank(number, "here") for number in range(2)])
     (folder / "bin" / "records-2").write_bytes(write([run, row, End(state="complete", measured=1)]))
     return [*options, "--bytes", "8", "--launches", "1"]
-
-
-@pytest.mark.slice("latency")
-@pytest.mark.usefixtures("busy")
-def test_latency_warns_of_load(imb: Imb, tmp_path: Path) -> None:
-    options = measuring(tmp_path / "mpi", 0.1)
-    title, *rest = imb("latency", *options, "--verbose").err.splitlines()
-    assert (
-        title.startswith("session ") and len(rest) == 1 and rest[0].startswith("$ ") and " -json " in rest[0]
-    )
-    said = imb("latency", *options)
-    assert said.code == 0 and said.err.splitlines()[1:] == [WARNING], said
-
-
-@pytest.mark.slice("latency")
-def test_latency_warns_of_a_wide_interval(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imb.mpi.load.load_between", lambda before, after: None)
-    said = imb("latency", *measuring(tmp_path / "mpi", 2.82))
-    warning = "imb: warning: the interval is wider than ±20 %; repeat on an idle machine"
-    assert said.code == 0 and "one way ± n/a" in said.out and said.err.splitlines()[1:] == [warning], said
-    said = imb("latency", *measuring(tmp_path / "again", 0.19))
-    assert said.code == 0 and len(said.err.splitlines()) == 1, said  # the session
-
-
-@pytest.mark.slice("latency")
-def test_latency_without_a_result_prints_the_reason(imb: Imb, archive: Archive, tmp_path: Path) -> None:
-    said = imb("latency", *failing(tmp_path / "mpi", HOST), "--hosts", "nosuchhost")
-    reason = said.err.splitlines()[-1]
-    assert said.code == 1 and "no launch has results; " in reason, said
-    assert "ssh: Could not resolve hostname nosuchhost: Name or service not known" in reason
-    assert any(f"see `imb show {name[:10]}`" in reason for name in archive.ids())
 
 
 @pytest.mark.parametrize(

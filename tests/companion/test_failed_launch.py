@@ -332,11 +332,3 @@ def test_a_launch_that_leaves_nothing_or_no_end_is_incomplete(
     outcomes = {archive.run(name).facts()["outcome"] for name in archive.ids()}
     assert outcomes == {"failed"}
     assert f"outcome      {why}" in imb("show", archive.ids()[0][:10]).out
-
-
-@pytest.mark.slice("fabric")
-def test_a_sweep_whose_launcher_starts_nothing_is_not_judged(imb: Imb, tmp_path: Path) -> None:
-    options = failing(tmp_path / "mpi", "", status=0)
-    shutil.copy(tmp_path / "mpi" / "bin" / "IMB-MPI1", tmp_path / "mpi" / "bin" / "IMB-FABRIC")
-    said = imb("fabric", "--endpoint", "core", *options)
-    assert said.code == 11 and NOTHING in said.err, said

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from companion import fabrics
 from companion.door import Imb
 from companion.test_files_as_names import a_log
 from companion.test_resolver import records
@@ -73,26 +72,6 @@ def test_a_file_that_is_read_is_not_overwritten(
     assert (said.code, said.out) == (2, "")
     assert said.err == f"imb: --output {output}: this is run.svg, which is read; give another file\n"
     assert source.read_bytes() == records()
-
-
-@pytest.mark.parametrize("read_as", ["name", "topology", "baseline"])
-@pytest.mark.slice("fabric")
-def test_the_page_of_a_fabric_is_none_of_the_files_that_are_judged(
-    imb: Imb, tmp_path: Path, read_as: str
-) -> None:
-    hosts = fabrics.hosts(16)
-    files = {"name": tmp_path / "r.jsonl", "baseline": tmp_path / "b.jsonl"}
-    for file in files.values():
-        file.write_bytes(fabrics.records(hosts))
-    files["topology"] = fabrics.topology_file(tmp_path / "t.conf", hosts)
-    before = {name: file.read_bytes() for name, file in files.items()}
-    output = a_link(tmp_path, files[read_as].name)
-    said = imb(
-        *("fabric", files["name"], "--topology", files["topology"], "--baseline", files["baseline"]),
-        *("--page", output),
-    )
-    assert said.code == 2 and f"--page {output}: this is {files[read_as]}, which is read" in said.err
-    assert {name: file.read_bytes() for name, file in files.items()} == before
 
 
 def test_no_output_is_a_part_of_the_archive(imb: Imb, archive: Archive, tmp_path: Path) -> None:

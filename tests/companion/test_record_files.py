@@ -102,27 +102,6 @@ def test_each_run_record_begins_a_launch_in_every_command(
     assert 'mpi="MPICH 4.0"' in metrics and 'mpi="Open MPI 5.0"' in metrics
 
 
-@pytest.mark.slice("fabric")
-def test_pairs_of_two_mpis_are_not_one_sweep(imb: Imb, tmp_path: Path) -> None:
-    def sweep(mpi: str, seed: int) -> bytes:
-        head, _, rest = fabrics.records(fabrics.hosts(16), slow={3: 0.5}, seed=seed).partition(b"\n")
-        return json.dumps(json.loads(head) | {"mpi": {"library": mpi}}).encode() + b"\n" + rest
-
-    file = tmp_path / "both.jsonl"
-    file.write_bytes(sweep("MPICH 4.0", 1) + sweep("Open MPI 5.0, package: x", 2))
-    said = imb("fabric", file)
-    assert said.code == 2 and said.err == (
-        f"imb: {file}#1 was measured with MPICH 4.0, {file}#2 with Open MPI 5.0: times of several MPI libraries are not"
-        " one sweep; judge them apart\n"
-    )
-    for number in (1, 2):
-        alone = imb("fabric", f"{file}#{number}")
-        assert alone.code == 10 and alone.out.startswith("bad: slow: host"), alone
-    file.write_bytes(sweep("MPICH 4.0", 1) + sweep("MPICH 4.0", 2))
-    assert imb("fabric", file).code == 10
-    assert imb("import", file).out.endswith("2 runs, 2 of them new\n")
-
-
 def test_what_is_exported_comes_back_as_it_was(imb: Imb, archive: Archive, tmp_path: Path) -> None:
     """Launches of several MPIs, in passes, cut off, without a run record, of IMB-FABRIC, and read from a log."""
     texts = [A, B, passes(2e-6), passes(4e-6, end=False), A[: A.rindex(b"\n", 0, -1)]]
@@ -228,55 +207,6 @@ def test_negative_times_of_a_launch_that_was_cut_off_are_left_out(imb: Imb, tmp_
     assert ",-" not in imb("export", file, "--samples").out
 
 
-@pytest.mark.slice("fabric")
-def test_negative_times_of_pairs_are_named(imb: Imb, tmp_path: Path) -> None:
-    file = tmp_path / "r.jsonl"
-    pairs = fabrics.records(fabrics.hosts(4))
-    file.write_bytes(re.sub(rb'"time_seconds":([\d.e-]+)', rb'"time_seconds":-\1', pairs, count=1))
-    for words in (["fabric", file], ["import", file]):
-        said = imb(*words)
-        assert said.code == 1 and "r.jsonl:2: " in said.err, (words, said)
-
-
-@pytest.mark.slice("fabric")
-@pytest.mark.parametrize(
-    ("field", "damaged"),
-    [
-        (
-            '"evidence":{"minor_faults":{"sum":6,"most":3,"rank":0}}',
-            '"evidence":{"minor_faults":{"sum":6,"most":3}}',
-        ),
-        (
-            '"evidence":{"minor_faults":{"sum":6,"most":3,"rank":0}}',
-            '"evidence":{"minor_faults":{"sum":null,"most":3,"rank":0}}',
-        ),
-        ('"evidence":{"moved_ranks":[1,2]}', '"evidence":{"moved_ranks":[1,"2"]}'),
-        ('"evidence":{"moved_ranks":[1,2]}', '"evidence":{"moved_ranks":[1,null]}'),
-        ('"evidence":{"interfaces":[]}', '"evidence":{"interfaces":3}'),
-        ('"at_seconds":0.5', '"at_seconds":"0.5"'),
-        ('"repetitions":5', '"repetitions":5.5'),
-    ],
-)
-def test_a_damaged_field_that_no_command_uses_is_named(
-    imb: Imb, tmp_path: Path, field: str, damaged: str
-) -> None:
-    file = tmp_path / "r.jsonl"
-    lines = fabrics.records(fabrics.hosts(4)).decode().splitlines(keepends=True)
-    pairs = [n for n, line in enumerate(lines) if line.startswith('{"record":"pair"')]
-    for n in pairs:
-        lines[n] = re.sub(r',"(?:at_seconds|repetitions)":[^,}]*', "", lines[n]).replace(
-            "}\n", f",{field}}}\n"
-        )
-    file.write_text("".join(lines))
-    for words in (["fabric", file], ["import", file]):
-        assert imb(*words).code == 0, words
-    lines[pairs[3]] = lines[pairs[3]].replace(field, damaged)
-    file.write_text("".join(lines))
-    for words in (["fabric", file], ["import", file]):
-        said = imb(*words)
-        assert said.code == 1 and f"r.jsonl:{pairs[3] + 1}: not a record" in said.err, (words, said)
-
-
 def test_many_damaged_lines_are_counted(imb: Imb, tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     file.write_bytes(A.partition(b"\n")[0] + b"\n" + b"nonsense\n" * 3000 + A.partition(b"\n")[2])
@@ -335,17 +265,6 @@ def test_no_disturbance_loses_a_line_in_silence(imb: Imb, tmp_path: Path, seed: 
         said = imb(*words)
         assert said.code in (0, 1, 2), (words, said)
         assert not named or said.code, (words, said)
-
-
-@pytest.mark.slice("fabric")
-@pytest.mark.parametrize("seed", range(20))
-def test_no_disturbance_of_pairs_is_silent(imb: Imb, tmp_path: Path, seed: int) -> None:
-    text = disturbed(random.Random(seed))
-    file = tmp_path / "r.jsonl"
-    file.write_bytes(text)
-    said = imb("fabric", file)
-    assert said.code in (0, 1, 2, 10, 11), said
-    assert not read(text, "f").problems or said.code, said
 
 
 def _is_whole(line: bytes) -> bool:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from companion import fake_mpi
 from companion.door import Imb, Said
-from companion.test_disturbance import measuring
 from imb.store.store import Archive
 
 
@@ -47,19 +46,6 @@ def test_ab_ends_with_its_comparison(imb: Imb, archive: Archive, fake: list[obje
     found = [json.loads(said.out) for said in (first, again)]
     assert found[0]["verdict"] == found[1]["verdict"] and found[1]["settings"]["relevant"] == 0.09
     assert [(side["launches_a"], side["launches_b"]) for side in found] == [(3, 3)] * 2
-
-
-@pytest.mark.slice("latency")
-def test_latency_ends_with_its_line(imb: Imb, archive: Archive, tmp_path: Path) -> None:
-    first = imb("latency", *measuring(tmp_path / "eight", 0.01), "--launches", 3)  # of 8 bytes
-    assert resumed(imb, archive, first).out == first.out and "8 bytes, this host" in first.out
-
-
-@pytest.mark.slice("startup")
-def test_startup_ends_with_its_times(imb: Imb, archive: Archive, fake: list[object]) -> None:
-    first = imb("startup", *fake, "--ranks", 2, "--launches", 2, "--format", "json")
-    again, before = (json.loads(said.out) for said in (resumed(imb, archive, first), first))
-    assert again.keys() == before.keys() and again["session"] == before["session"]
 
 
 def test_a_check_ends_with_its_verdict(imb: Imb, archive: Archive, fake: list[object]) -> None:

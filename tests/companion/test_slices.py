@@ -13,6 +13,7 @@ from pathlib import Path
 import imb
 import lab
 import pytest
+from companion import fake_mpi
 from companion.machines import curve, launch, message, save
 from imb import registry
 
@@ -58,6 +59,7 @@ def test_the_rest_works_without_a_slice(name: str, tmp_path: Path) -> None:
 
     removed = registry.entries()[1 + NAMES.index(name)].commands
     files = [str(save(tmp_path / f"{side}.jsonl", launch(curve(message)))) for side in "ab"]
+    launching = ["PingPong", *map(str, fake_mpi.make(tmp_path / "mpi"))]
     steps: list[tuple[list[str], int]] = [
         (["--help"], 0),
         (["import", *files, "--label", "both"], 0),
@@ -68,6 +70,21 @@ def test_the_rest_works_without_a_slice(name: str, tmp_path: Path) -> None:
         (["watch", "both"], 11),
         (["diagnose", files[0]], 0),
         (["report", "both", "--output", "page.html"], 0),
+        (["run", *launching], 0),
+        (
+            [
+                "ab",
+                "--a",
+                "FAKE_TIME=1",
+                "--b",
+                "FAKE_TIME=3",
+                "--launches",
+                "3",
+                "--launch-by-launch",
+                *launching,
+            ],
+            10,
+        ),
         (["archive", "verify"], 0),
         *(([command], 2) for command in removed),
     ]
@@ -78,6 +95,10 @@ def test_the_rest_works_without_a_slice(name: str, tmp_path: Path) -> None:
         assert (f"\n  {command} " in done.stdout) == (command not in removed), command
     for command in removed:
         assert f"imb: No such command '{command}'" in done.stderr
+
+    words = ["-m", "pytest", "-q", "--no-mpi", "-p", "no:cacheprovider", "tests/test_architecture.py"]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, cwd=copy)
+    assert done.returncode == 0, done.stdout
 
     # A session that the slice began.
     for experiment in registry.entries()[1 + NAMES.index(name)].experiments:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from companion import fabrics
 from companion.door import Imb, Said
 from companion.machines import healthy, launch, row
 from imb.model.records import Failure, Mpi, Result, Run, write
@@ -227,19 +226,6 @@ def test_small_figures_have_three_digits(imb: Imb, archive: Archive) -> None:
     assert "0.00432" in imb("show", "tiny", "--no-chart").out
     assert "0.00436" in imb("compare", "tiny", "tiny", "--rows").out  # the slowest rank's
     assert "0.00432" in imb("export", "tiny", "--format", "markdown").out
-
-
-@pytest.mark.slice("fabric")
-@pytest.mark.slow
-def test_closed_streams(tmp_path: Path) -> None:
-    """Neither a traceback nor a file of the archive in the place of standard output."""
-    (tmp_path / "r.jsonl").write_bytes(fabrics.records(fabrics.hosts(16)))
-    imb = f"{sys.executable} -m imb fabric {tmp_path}/r.jsonl"
-    done = subprocess.run(f"{imb} >&-", shell=True, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2
-    assert done.stderr == "imb: standard output is closed; redirect it, for example to /dev/null\n"
-    done = subprocess.run(f"{imb} 2>&-", shell=True, stdout=subprocess.PIPE, text=True)
-    assert done.returncode == 0 and done.stdout.startswith("healthy: ")
 
 
 def test_commands_are_folded_where_a_shell_joins_them_again() -> None:

@@ -11,6 +11,10 @@ import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
+from companion.test_disturbance import WARNING, measuring
+from companion.test_disturbance import busy as busy
+from companion.test_failed_launch import HOST, failing
+from companion.test_resumed import resumed
 from companion.test_run import with_
 from imb.model.records import Result
 from imb.store.store import Archive
@@ -69,3 +73,36 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
 def test_mistakes_are_one_line(imb: Imb, tmp_path: Path, words: list[str], says: str) -> None:
     said = imb("latency", *fake_mpi.make(tmp_path / "mpi"), *words)
     assert said.code == 2 and says in said.err and len(said.err.splitlines()) == 1, said.err
+
+
+@pytest.mark.usefixtures("busy")
+def test_latency_warns_of_load(imb: Imb, tmp_path: Path) -> None:
+    options = measuring(tmp_path / "mpi", 0.1)
+    title, *rest = imb("latency", *options, "--verbose").err.splitlines()
+    assert (
+        title.startswith("session ") and len(rest) == 1 and rest[0].startswith("$ ") and " -json " in rest[0]
+    )
+    said = imb("latency", *options)
+    assert said.code == 0 and said.err.splitlines()[1:] == [WARNING], said
+
+
+def test_latency_warns_of_a_wide_interval(imb: Imb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("imb.mpi.load.load_between", lambda before, after: None)
+    said = imb("latency", *measuring(tmp_path / "mpi", 2.82))
+    warning = "imb: warning: the interval is wider than ±20 %; repeat on an idle machine"
+    assert said.code == 0 and "one way ± n/a" in said.out and said.err.splitlines()[1:] == [warning], said
+    said = imb("latency", *measuring(tmp_path / "again", 0.19))
+    assert said.code == 0 and len(said.err.splitlines()) == 1, said  # the session
+
+
+def test_latency_without_a_result_prints_the_reason(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    said = imb("latency", *failing(tmp_path / "mpi", HOST), "--hosts", "nosuchhost")
+    reason = said.err.splitlines()[-1]
+    assert said.code == 1 and "no launch has results; " in reason, said
+    assert "ssh: Could not resolve hostname nosuchhost: Name or service not known" in reason
+    assert any(f"see `imb show {name[:10]}`" in reason for name in archive.ids())
+
+
+def test_latency_ends_with_its_line(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    first = imb("latency", *measuring(tmp_path / "eight", 0.01), "--launches", 3)  # of 8 bytes
+    assert resumed(imb, archive, first).out == first.out and "8 bytes, this host" in first.out

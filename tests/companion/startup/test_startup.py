@@ -12,9 +12,12 @@ import lab
 import pytest
 from companion import fake_mpi
 from companion.door import Imb
+from companion.test_allocation import FLUX, SLURM
+from companion.test_resumed import resumed
 from companion.test_run import with_
+from imb.model.intent import Intent
 from imb.model.records import End, Rank, Record, Result, Run, Startup, write
-from imb.startup.startup_planning import doubling_counts
+from imb.startup.startup_planning import doubling_counts, offered_ranks
 from imb.startup.times import Times, summary_of, times_of
 from imb.store.store import Archive
 
@@ -199,3 +202,23 @@ def test_times_of_records() -> None:
     assert times_of([Run()], facts) is None
     one = summary_of(2, [("a", None), ("b", found)])
     assert (one.failed, one.first, one.launch and one.launch.median) == (1, None, 10.0)
+
+
+def test_startup_ends_with_its_times(imb: Imb, archive: Archive, tmp_path: Path) -> None:
+    first = imb(
+        "startup", *fake_mpi.make(tmp_path / "mpi"), "--ranks", 2, "--launches", 2, "--format", "json"
+    )
+    again, before = (json.loads(said.out) for said in (resumed(imb, archive, first), first))
+    assert again.keys() == before.keys() and again["session"] == before["session"]
+
+
+def test_how_many_ranks_are_offered() -> None:
+    bare = Intent(ranks=2)
+    each = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_CPUS_ON_NODE": "16"}
+    assert offered_ranks(bare, SLURM) == 96 and offered_ranks(bare, each) == 48
+    assert offered_ranks(Intent(ranks=2, ppn=4), each) == offered_ranks(Intent(ranks=2, ppn=4), SLURM) == 12
+    assert offered_ranks(Intent(ranks=2, hosts=("a", "b"), ppn=8), SLURM) == 16
+    assert offered_ranks(Intent(ranks=2, cpus=(0, 2, 4)), {}) == 3
+    assert offered_ranks(bare, {}) >= 1
+    assert offered_ranks(bare, {"PE_HOSTFILE": "/none", "NSLOTS": "16", "NHOSTS": "2"}) == 16
+    assert offered_ranks(bare, FLUX) == 8
