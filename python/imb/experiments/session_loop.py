@@ -24,8 +24,16 @@ if TYPE_CHECKING:
 
 
 def carry_out(experiment: ArchivedExperiment[Any, Any], plan: Plan, *, verbose: bool = False) -> int:
-    """Runs the launches that are not over, judges and prints; returns the exit status. Raises ImbError."""
-    return experiment.conclude(launch_all(experiment, plan, verbose=verbose))
+    """Runs the launches that are not over, judges and prints; returns the exit status. Raises ImbError, with status 130 if the user interrupts
+    it."""
+    try:
+        return experiment.conclude(launch_all(experiment, plan, verbose=verbose))
+    except KeyboardInterrupt:
+        if hint := experiment.hint_on_interrupt():
+            say(f"imb: {hint}", err=True)
+        raise ImbError(
+            f"interrupted; continue with `imb run --resume {plan.id}`", status=Status.INTERRUPTED
+        ) from None
 
 
 def carry_out_plan(archive: Archive, plan: Plan, *, verbose: bool = False) -> int:
@@ -36,7 +44,7 @@ def carry_out_plan(archive: Archive, plan: Plan, *, verbose: bool = False) -> in
 def launch_all(experiment: ArchivedExperiment[Any, Any], plan: Plan, *, verbose: bool = False) -> SessionEnd:
     """Runs the launches of the session that are not over, and the launches that the experiment adds. `verbose`: shows complete commands.
 
-    Raises ImbError if another process executes the session, or with status 130 if the user interrupts it."""
+    Raises ImbError if another process executes the session."""
     archive = experiment.archive
     try:
         with lock.hold_lock(archive, plan, lambda line: say(f"imb: {line}", err=True)):
@@ -68,10 +76,6 @@ def launch_all(experiment: ArchivedExperiment[Any, Any], plan: Plan, *, verbose:
             return executed
     except ArchiveFull as error:
         raise ImbError(f"{error}, then `imb run --resume {plan.id}` continues") from error
-    except KeyboardInterrupt:
-        raise ImbError(
-            f"interrupted; continue with `imb run --resume {plan.id}`", status=Status.INTERRUPTED
-        ) from None
 
 
 def _say(line: str) -> None:

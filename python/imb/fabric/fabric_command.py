@@ -250,9 +250,7 @@ def command(
     from imb.fabric.fabric_experiment import (
         FabricExperiment,
         dry_run_lines,
-        print_judge_command_on_interrupt,
         refuse_reserved_arguments,
-        sweep_reference,
     )
     from imb.mpi.allocation import offered_hosts
     from imb.runner import session
@@ -276,11 +274,11 @@ def command(
         baseline=baseline,
         quick=quick,
         page=str(page) if page else None,
+        drain=drain,
         format=format,
     )
     if names:
         raise typer.Exit(_judge(store, names, settings))
-    against = sweep_reference(store, settings, [])  # before any launch, so that errors in files come first
     refuse_reserved_arguments(
         arguments, BENCHMARKS, quick=quick, rounds=bool(rounds), budget=budget is not None
     )
@@ -306,16 +304,14 @@ def command(
         labels=label or [],
         one_stage=bool(rounds) or _choose_pairs(arguments),
     )
+    plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
+    fabric = FabricExperiment(store, plan)  # the time of the budget begins, and files are read
     if dry_run:
         say(*dry_run_lines(settings, intent.ranks))
         return
-    plan = session.growing_plan("fabric", settings, installation, folder, intent, timeout)
-    fabric = FabricExperiment(store, plan, against, drain=drain, page=page)  # the time of the budget begins
     build_for([fabric_planning.add_launch(plan, settings, sizes[0])], installation, programs)
     session.save(store, plan)
-    with print_judge_command_on_interrupt(fabric):
-        status = carry_out(fabric, plan)
-    raise typer.Exit(status)
+    raise typer.Exit(carry_out(fabric, plan))
 
 
 def _judge(store: Archive, names: Sequence[str], settings: SweepSettings) -> int:

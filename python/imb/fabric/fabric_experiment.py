@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from imb.experiments.launch_lines import problem_of
 from imb.fabric import fabric_planning
 from imb.fabric.fabric_planning import Size, SweepSettings
 from imb.model.errors import ImbError
-from imb.model.statuses import Status
 from imb.model.units import count_of, list_first, size
 from imb.report.terminal import say
 from imb.runner import session
@@ -54,22 +52,12 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
     shows = Shows(measured=False, failures=False)
     grows = True
 
-    def __init__(
-        self,
-        archive: Archive,
-        plan: Plan,
-        against: SweepReference | None = None,
-        *,
-        drain: bool = False,
-        page: Path | None = None,
-    ) -> None:
-        """`against`: what the sweep is judged by, or None to use the settings of the plan. `page`: the file
-        that the user named. Raises ImbError."""
-
+    def __init__(self, archive: Archive, plan: Plan) -> None:
+        """Raises ImbError, also if a file that the sweep is judged by cannot be read."""
         super().__init__(archive, plan)
         self._plan = plan
-        self._drain, self._page = drain, page
-        self.against = against or sweep_reference(archive, self.settings, [])
+        self._was_over = session.is_over(archive, plan)
+        self.against = sweep_reference(archive, self.settings, [])
         self.sources: Sources = []
         self.notes: list[str] = []
         self._failed: dict[str, list[str]] = {}  # incomplete launches, by reason
@@ -110,10 +98,12 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
     def render(self, result: tuple[SweepReport, Topology | None], executed: SessionEnd) -> int:
         from imb.fabric.fabric_output import conclude
 
-        settings = self.settings
-        if self._page:
-            settings = msgspec.structs.replace(settings, page=str(self._page))
-        return conclude(*result, self.against, settings, drain=self._drain)
+        return conclude(*result, self.against, self.settings, was_over=self._was_over)
+
+    def hint_on_interrupt(self) -> str | None:
+        """The command that judges what was measured."""
+        names = self.recorded_runs()
+        return f"judge what was measured: imb fabric {' '.join(names)}" if names else None
 
     def judge_measured(self) -> tuple[SweepReport, Topology | None]:
         """The verdict on all that was measured, and the topology or None. Raises ImbError."""
@@ -391,18 +381,6 @@ def _suspect_names(verdict: Verdict) -> str:
 
 def _size_names(sizes: Sequence[Size]) -> str:
     return ", ".join(f"{name} {size(length)}" for name, length in sizes)
-
-
-@contextmanager
-def print_judge_command_on_interrupt(fabric: FabricExperiment) -> Iterator[None]:
-    """On an interrupt, print the command that judges the runs with records."""
-    try:
-        yield
-    except (KeyboardInterrupt, ImbError) as error:
-        interrupted = isinstance(error, KeyboardInterrupt) or error.status == Status.INTERRUPTED
-        if interrupted and (names := fabric.recorded_runs()):
-            say(f"imb: judge what was measured: imb fabric {' '.join(names)}", err=True)
-        raise
 
 
 def refuse_reserved_arguments(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from imb.fabric.fabric_text import SweepReport
     from imb.fabric.judging.topology import Topology
 
+_WAS_OVER = "not drained: the session was over; run the command if you are sure"
 EXIT = {"healthy": Status.GOOD, "bad": Status.WORSE, "inconclusive": Status.UNDECIDED}
 
 
@@ -40,14 +41,17 @@ def conclude(
     against: SweepReference,
     settings: SweepSettings,
     *,
-    drain: bool = False,
+    was_over: bool = False,
 ) -> int:
-    """Print the verdict, write the page and drain nodes. Returns the exit status."""
+    """Print the verdict, write the page and drain nodes. Returns the exit status. `was_over`: nothing was
+    measured now, so no node is drained."""
     from imb.fabric import evaluation
     from imb.store.outputs import write_output
 
     drains, unnamable = evaluation.drains_of(judged, against.network)
-    results = evaluation.drain_hosts(judged, drains) if drain else {}
+    results: Mapping[Drain, str | None] = {}
+    if settings.drain:
+        results = dict.fromkeys(drains, _WAS_OVER) if was_over else evaluation.drain_hosts(judged, drains)
     status = EXIT[judged.verdict.state]
     if settings.page:
         from imb.fabric.fabric_page import fabric_page

@@ -27,13 +27,14 @@ class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a sweep is judged, and what its launches share. `relevant`: smallest relevant slowdown, a share;
     `arguments`: IMB arguments; `passes`: passes of the only launch, or None for as many as a decision needs;
     `one_stage`: the arguments define the rounds, and no stage follows the first one. `ended`: why no launch
-    follows ("" if none is needed), or None if launches may follow."""
+    follows ("" if none is needed), or None if launches may follow. `drain`: whether hosts are drained."""
 
     relevant: float
     topology: str | None = None
     baseline: str | None = None
     quick: bool = False
     page: str | None = None
+    drain: bool = False
     format: Literal["terminal", "json", "junit"] = "terminal"
     sizes: list[Size] = []
     endpoint: Endpoint | None = None

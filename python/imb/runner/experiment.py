@@ -92,3 +92,7 @@ class ArchivedExperiment(Experiment[S, R]):
         """Raises ImbError if the plan does not have these settings."""
         super().__init__(plan)
         self.archive = archive
+
+    def hint_on_interrupt(self) -> str | None:
+        """What a user who interrupted the session can do with its results so far, or None if there is nothing to say."""
+        return None

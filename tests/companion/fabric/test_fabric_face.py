@@ -936,6 +936,30 @@ def test_a_sweep_whose_imb_was_killed_goes_on(imb: Imb, tmp_path: Path, archive:
     assert len(labeled) == len(plan_of(archive)["items"])
 
 
+def test_a_resumed_sweep_does_what_was_asked_of_it(
+    imb: Imb, tmp_path: Path, archive: Archive, scontrol: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It drains and writes its page; each interrupt names what was measured. A session that was over drains nothing: it is not of now."""
+    page = tmp_path / "page.html"
+    command = [*launched(tmp_path / "mpi", slow={3: 0.5}), "--drain", "--page", page, "--relevant", "4%"]
+    for words in (command, ["run", "--resume"]):
+        with monkeypatch.context() as patched:
+            interrupted_at(patched, 2 if words == command else 1)
+            stopped = imb(*words)
+        [run] = archive.ids()
+        assert stopped.code == 130 and f"imb: judge what was measured: imb fabric {run[:10]}\n" in stopped.err
+    assert not scontrol.read_text() and not page.exists()
+    resumed = imb("run", "--resume")
+    assert resumed.code == 10 and "drained: n014\n" in resumed.out and f"page: {page}" in resumed.out, resumed
+    assert len(scontrol.read_text().splitlines()) == 1 and page.exists()
+    assert plan_of(archive)["settings"]["relevant"] == 0.04
+    again = imb("run", "--resume")
+    assert again.code == 10 and "drained: " not in again.out, again
+    assert "scontrol update nodename=n014 state=drain" in again.out
+    assert "imb: n014: not drained: the session was over; run the command if you are sure\n" in again.err
+    assert len(scontrol.read_text().splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("more", "note"),
     [
