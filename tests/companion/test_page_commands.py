@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 PAGES = ("README.md", *(f"docs/{name}.md" for name in (
-    "getting-started", "clusters", "measuring", "comparing", "slow-nodes", "diagnosis", "cookbook", "coming-from-imb", "gpu",
+    "getting-started", "clusters", "measuring", "comparing", "slow-nodes", "health", "tuning", "diagnosis", "cookbook", "coming-from-imb", "gpu",
 )))  # fmt: skip
 # Commands that do not run as they are written, and why.
 NOT_RUN = {
@@ -317,12 +317,12 @@ def given(here: Reader, imb: Imb, page: str, commands: Sequence[Command]) -> Non
                 (here.folder / folder / f"{name}.log").write_text(dated)
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page not in ("docs/clusters.md", "docs/slow-nodes.md")]
-)
+ON_ONE_HOST = [one for one in ALL if not one.reason and not one.on_a_cluster]
+
+
+@pytest.mark.parametrize("page", list(dict.fromkeys(one.page for one in ON_ONE_HOST)))
 def test_commands_of_a_page(page: str, imb: Imb, here: Reader) -> None:
-    commands = [one for one in ALL if one.page == page and not one.reason and not one.on_a_cluster]
-    assert commands
+    commands = [one for one in ON_ONE_HOST if one.page == page]
     given(here, imb, page, commands)
     for command in commands:
         run = next(iter(sorted(here.archive.ids())), "")
