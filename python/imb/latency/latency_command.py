@@ -111,7 +111,7 @@ def command(
     if classic or repetitions is not None:
         arguments += f"-iter {repetitions or REPETITIONS} -iter_policy off -time 0".split()
     else:
-        arguments += ["-budget", f"{_seconds(budget, timeout):g}"]
+        arguments += ["-budget", f"{passes.budget_within(timeout, budget, SECONDS):g}"]
     plan = session.plan_launches(
         mpi=installation, programs=folder, intent=intent, selection={"MPI1": ["PingPong"]}, arguments=arguments,
         launches=launches, timeout=timeout, labels=label or [],
@@ -121,11 +121,3 @@ def command(
     plan = session.set_settings(plan, "latency")
     session.save(store, plan)
     raise typer.Exit(carry_out(LatencyExperiment(store, plan), plan, verbose=verbose))
-
-
-def _seconds(budget: float | None, timeout: float | None) -> float:
-    """The budget of a launch in passes, in seconds. Raises ImbError if the time limit would end the launch
-    earlier."""
-    if budget and timeout and budget >= timeout:
-        raise ImbError(f"--launch-budget {budget:g} needs a --timeout above it, not {timeout:g}")
-    return budget or (min(SECONDS, 0.75 * timeout) if timeout else SECONDS)

@@ -92,12 +92,7 @@ def sampling_arguments(
     ):
         return []
     usual = usual_budget(component, rows_of(component, names, arguments, ranks))
-    budget = sampling.budget or usual
-    if timeout is not None and sampling.budget is None:
-        budget = min(budget, 0.75 * timeout)
-    elif timeout is not None and budget >= timeout:
-        raise ImbError(f"a budget of {budget:g} s needs a timeout above it, not {timeout:g} s")
-    limit = ["-budget", f"{budget:.6g}"]
+    limit = ["-budget", f"{budget_within(timeout, sampling.budget, usual):.6g}"]
     if parts > 1:
         # If a row ended at different times in the launches, they would not meet the same state of the machine.
         precise = [] if sampling.precision is None else ["-precision", f"{sampling.precision * 100:.6g}"]
@@ -105,6 +100,16 @@ def sampling_arguments(
         longer = [] if options.keys() & {"iter", "iter_policy", "repeat", "set"} else ["-iter", "1000000"]
         return [*longer, "-passes", str(parts), *precise, *limit]
     return ["-precision", f"{(sampling.precision or PRECISION) * 100:.6g}", *limit]
+
+
+def budget_within(timeout: float | None, budget: float | None, usual: float) -> float:
+    """The budget of a launch with this time limit: `budget`, or if that is None, `usual` or most of the time limit. In seconds. Raises ImbError
+    if the time limit would end the launch first."""
+    if budget is None:
+        return usual if timeout is None else min(usual, 0.75 * timeout)
+    if timeout is not None and budget >= timeout:
+        raise ImbError(f"a budget of {budget:g} s needs a timeout above it, not {timeout:g} s")
+    return budget
 
 
 def classic_reason(arguments: Sequence[str]) -> str | None:

@@ -63,7 +63,7 @@ def test_latency_in_passes_says_how_certain_it_is(mpi: lab.Mpi, imb: Imb, archiv
         (["--launch-budget", "1", "--repetitions", "10"], "--launch-budget needs passes"),
         (
             ["--launch-budget", "30", "--timeout", "20"],
-            "--launch-budget 30 needs a --timeout above it, not 20",
+            "a budget of 30 s needs a timeout above it, not 20 s",
         ),
         (["--launch-budget", "0"], "--launch-budget"),
         (["--bytes", "99999999999999"], "2147483647"),
