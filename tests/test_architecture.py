@@ -297,6 +297,19 @@ def test_slices_use_the_core_and_no_other_slice():
     assert not wrong
 
 
+def test_the_core_names_no_slice():
+    """Neither its commands nor its modules, in texts and comments as well. The registry has its line."""
+    commands = "|".join(name for each in registry.entries()[1:] for name in each.commands)
+    named = re.compile(rf"\bimb ({commands})\b|\bimb\.({'|'.join(SLICES)})\b")
+    wrong = [
+        f"{path}: {found[0]}"
+        for path, text in python_sources()
+        if path.parts[0] in ROOMS
+        for found in named.finditer(text)
+    ]
+    assert not wrong
+
+
 def test_no_import_circle():
     named = {
         ".".join(("imb", *path.with_suffix("").parts)).removesuffix(".__init__"): text

@@ -32,14 +32,21 @@ class CommandEntry(NamedTuple):
     main: str | None = None
 
 
+class WatchEntry(NamedTuple):
+    """Lines that a slice adds to `imb watch`. `lines`: a function ("module:function") that gets an archive and returns them; `help`: a sentence
+    on them for the help of `imb watch`."""
+
+    lines: str
+    help: str
+
+
 class Entries(NamedTuple):
     """What is registered of the core or of a slice. `commands` by name. `experiments`: classes (imb.runner.experiment), by the command that plans
-    their sessions; `imb run` and `imb campaign` have the key None. `after_watch`: functions ("module:function") that get an archive and
-    return lines for `imb watch`."""
+    their sessions; `imb run` and `imb campaign` have the key None. `watch`: what `imb watch` prints in addition."""
 
     commands: Mapping[str, CommandEntry]
     experiments: Mapping[str | None, str] = {}
-    after_watch: Sequence[str] = ()
+    watch: Sequence[WatchEntry] = ()
 
 
 CORE = Entries(
@@ -133,6 +140,6 @@ def experiment(command: str | None) -> Any:
     raise ImbError(f"this imb has no command {command}, which began the session")
 
 
-def lines_after_watch(archive: Any) -> list[str]:
-    """The lines that slices add to `imb watch`."""
-    return [line for each in entries() for name in each.after_watch for line in load(name)(archive)]
+def watch_entries() -> list[WatchEntry]:
+    """What slices add to `imb watch`."""
+    return [entry for each in entries() for entry in each.watch]

@@ -62,6 +62,7 @@ def test_the_rest_works_without_a_slice(name: str, tmp_path: Path) -> None:
     launching = ["PingPong", *map(str, fake_mpi.make(tmp_path / "mpi"))]
     steps: list[tuple[list[str], int]] = [
         (["--help"], 0),
+        (["watch", "--help"], 0),
         (["import", *files, "--label", "both"], 0),
         (["show", "both"], 0),
         (["compare", *files, "--format", "junit"], 11),
@@ -94,6 +95,7 @@ def test_the_rest_works_without_a_slice(name: str, tmp_path: Path) -> None:
     for command in registry.commands():
         assert (f"\n  {command} " in done.stdout) == (command not in removed), command
     for command in removed:
+        assert f"imb {command}" not in done.stdout
         assert f"imb: No such command '{command}'" in done.stderr
 
     words = ["-m", "pytest", "-q", "--no-mpi", "-p", "no:cacheprovider", "tests/test_architecture.py"]

@@ -60,7 +60,7 @@ def command(
     environment differences to the session before. The newest session is also compared alone with the prediction interval of the
     earlier sessions at its level (five or more): at most 1 false alarm in 1000 checks. docs/evidence/history.md has the method and measured error rates.
 
-    Files of `imb tune` that were proven with another version or build of their MPI are listed, with the command that confirms them.
+    {additions}
 
     \b
     Examples:
@@ -97,9 +97,15 @@ def command(
         from imb.report.history_text import history_text
 
         say(*history_text(judged).splitlines())
-    for line in registry.lines_after_watch(store):
-        say(f"imb: {line}", err=True)
+    for entry in registry.watch_entries():
+        for line in registry.load(entry.lines)(store):
+            say(f"imb: {line}", err=True)
     raise typer.Exit(EXIT[judged.verdict])
+
+
+command.__doc__ = (command.__doc__ or "").replace(
+    "{additions}", " ".join(entry.help for entry in registry.watch_entries())
+)
 
 
 def _date(text: str) -> str:

@@ -100,7 +100,7 @@ class MeasurementError(ImbError):
 
 def default_file() -> Path:
     """The file of this host. Its name has the host, because hosts may share a home."""
-    return state_folder() / f"health-{socket.gethostname()}.json"
+    return state_folder("--file") / f"health-{socket.gethostname()}.json"
 
 
 @contextlib.contextmanager

@@ -24,9 +24,9 @@ def data_folder() -> Path:
     return _folder(platformdirs.user_data_path, "give --archive, or set IMB_ARCHIVE, HOME or XDG_DATA_HOME")
 
 
-def state_folder() -> Path:
-    """The folder for the file of `imb health`. Raises NoHome."""
-    return _folder(platformdirs.user_state_path, "give --file, or set HOME or XDG_STATE_HOME")
+def state_folder(option: str) -> Path:
+    """The folder for what is known about this machine. `option`: the option that names another place. Raises NoHome."""
+    return _folder(platformdirs.user_state_path, f"give {option}, or set HOME or XDG_STATE_HOME")
 
 
 def lasting_cache_folder() -> Path:

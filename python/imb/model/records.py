@@ -358,7 +358,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="record", tag="sample", ren
 
 class Pair(msgspec.Struct, kw_only=True, tag_field="record", tag="pair", rename={"pass_": "pass"}):
     """The measurement of a pair of IMB-FABRIC in one round of one pass. `a` and `b` are indices in `Run.endpoints`. `time_seconds` is the time of
-    one message, the larger one of both endpoints. imb.fabric.pair_records reads these records as columns."""
+    one message, the larger one of both endpoints."""
 
     benchmark: str
     bytes: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]

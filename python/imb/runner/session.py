@@ -4,7 +4,7 @@ ARCHIVE/sessions/ID/plan.json    the planned launches
     0003.json                    exists when launch 3 is over: its run and how it ended
     0003.part/                   the files of launch 3 while it runs; if its `imb` was killed, --resume stores them
     0003.interrupted             the interrupted runs of launch 3, until it is over
-    rounds-2.txt                 the rounds of stage 2 of `imb fabric`
+    (other names)                files that its experiment needs
     stopped.json                 why no more launches follow, if the session stopped when decided or grows
     lock, owner.json             the process that executes the session (imb.runner.lock)
     standing.json, setup.log     the variant that is set up, and output of setups and teardowns (imb.runner.setup_teardown)

@@ -1,6 +1,6 @@
 """Tuning files of an MPI library, with proof (`imb tune`)."""
 
-from imb.registry import CommandEntry, Entries
+from imb.registry import CommandEntry, Entries, WatchEntry
 
 ENTRIES = Entries(
     commands={
@@ -11,5 +11,10 @@ ENTRIES = Entries(
         )
     },
     experiments={"tune": "imb.tune.tune_experiment:TuneExperiment"},
-    after_watch=["imb.tune.tuned_files:outdated_lines"],
+    watch=[
+        WatchEntry(
+            "imb.tune.tuned_files:outdated_lines",
+            "Files of `imb tune` that were proven with another version or build of their MPI are listed, with the command that confirms them.",
+        )
+    ],
 )
