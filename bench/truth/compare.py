@@ -162,7 +162,7 @@ SESSIONS: dict[str, Noise] = {
 SLOWER = (1.0, 2.0, 5.0, 10.0, 100.0)
 
 
-class Judged(NamedTuple):
+class JudgedDraw(NamedTuple):
     """A comparison, and by how much B is slower in each row (logarithm)."""
 
     found: Comparison
@@ -302,31 +302,31 @@ def launch_of(
     )  # fmt: skip
 
 
-def judged(design: Design, kind: str, draws: int, seed: int, change: float = CHANGE) -> list[Judged]:
+def judged(design: Design, kind: str, draws: int, seed: int, change: float = CHANGE) -> list[JudgedDraw]:
     """So many comparisons of a design."""
     random = np.random.default_rng([seed, *design.name.encode(), *kind.encode()])
     truth = truth_of(kind, change)
-    return [Judged(compare(*drawn(design, truth, random)), truth) for _ in range(draws)]
+    return [JudgedDraw(compare(*drawn(design, truth, random)), truth) for _ in range(draws)]
 
 
 def differs(effect: Effect) -> bool:
     return effect.verdict in DIFFERENT
 
 
-def changed(one: Judged) -> bool:
+def changed(one: JudgedDraw) -> bool:
     """Whether anything is called different."""
     effects = [*(x.effect for x in one.found.bands), *(x.effect for x in one.found.rows)]
     return one.found.verdict in (*DIFFERENT, "mixed") or any(map(differs, effects))
 
 
-def rows_of(one: Judged) -> Iterator[tuple[Effect, float]]:
+def rows_of(one: JudgedDraw) -> Iterator[tuple[Effect, float]]:
     truths = dict(zip(KEYS, one.truth, strict=True))
     for row in one.found.rows:
         if row.quantile is None:
             yield row.effect, truths[row.key]
 
 
-def bands_of(one: Judged) -> Iterator[tuple[Effect, float]]:
+def bands_of(one: JudgedDraw) -> Iterator[tuple[Effect, float]]:
     for band in one.found.bands:
         of = [
             t
@@ -342,7 +342,7 @@ def rightly(effects: Sequence[tuple[Effect, float]]) -> tuple[int, int]:
     return sum(differs(effect) and (effect.speed < 1) == (truth > 0) for effect, truth in true), len(true)
 
 
-def wrongly(one: Judged) -> bool:
+def wrongly(one: JudgedDraw) -> bool:
     """Whether anything that does not differ is called different, or differs the other way."""
     return any(
         differs(effect) and (not truth or (effect.speed < 1) != (truth > 0))
@@ -368,7 +368,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *body])
 
 
-def whole(found: Sequence[Judged]) -> str:
+def whole(found: Sequence[JudgedDraw]) -> str:
     counts = Counter(one.found.verdict for one in found)
     return ", ".join(f"{verdict} {share(count, len(found))}" for verdict, count in counts.most_common())
 
@@ -441,7 +441,7 @@ def report(draws: int, seed: int) -> str:
     return "\n\n".join(map(table, (level, power, some, other, margin, again, bounds(10 * draws, seed))))
 
 
-def found_in(found: Sequence[Judged]) -> list[str]:
+def found_in(found: Sequence[JudgedDraw]) -> list[str]:
     bands, rows = ([rightly(list(of(one))) for one in found] for of in (bands_of, rows_of))
     return [
         share(*np.sum(bands, axis=0)),

@@ -78,7 +78,7 @@ def open_mpi() -> lab.Mpi:
     return found
 
 
-def assert_acting(said: Said) -> None:
+def assert_proven(said: Said) -> None:
     """A budget that does not suffice for the proof of gains, which comes after that of effect."""
     assert said.code == 11, said.err
     value = json.loads(said.out)
@@ -314,7 +314,7 @@ def test_tuning_files_act_in_ranks_of_srun(imb: Imb, tmp_path: Path) -> None:
     mpi = open_mpi()
     files = tuning_files(mpi, tmp_path / "files", ["Allreduce"], ranks=2)
     words = ["--launcher", "srun", "--ppn", "1", *with_(mpi)]
-    assert_acting(imb("tune", "--verify", files, *words, "--budget", "1s", "--format", "json"))
+    assert_proven(imb("tune", "--verify", files, *words, "--budget", "1s", "--format", "json"))
 
 
 # --- Two hosts -------------------------------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ def test_tuning_files_act_in_ranks_on_two_hosts(two_hosts: Hosts, mpi: lab.Mpi, 
     files = tuning_files(mpi, tmp_path / "files", ["Allreduce", "Bcast"], ranks=4)
     assert (files / "openmpi-han.conf").exists() == (mpi.key == "openmpi")
     words = ["--verify", files, *TWO_BY_TWO, *with_(mpi), *across(mpi), "--budget", "1s", "--format", "json"]
-    assert_acting(imb_at(two_hosts.on("h1", []), ["tune", *words], two_hosts.environment()))
+    assert_proven(imb_at(two_hosts.on("h1", []), ["tune", *words], two_hosts.environment()))
 
 
 @pytest.mark.needs_mpi

@@ -222,10 +222,10 @@ def test_launches_that_are_all_slow_are_compared_with_each_other() -> None:
     made = side(Made(states=0.4, launches=0.1, within=0.01), 10, random(), away=4)
     slow = Side(name="slow", launches=made.launches[6:])
     found = parts_of(slow, earlier=made.launches[:6])
-    assert len(found.unusual) == 4
+    assert len(found.outside_launches) == 4
     assert found.launches == 4
     assert found.part("launches") is not None
-    (said,) = dominant_state.sentences_of(found.unusual)
+    (said,) = dominant_state.sentences_of(found.outside_launches)
     assert said.startswith("launches launch6, launch7, launch8, launch9 were outside the dominant state")
     assert "6 other launches)" in said
 
@@ -237,7 +237,7 @@ def test_a_launch_in_the_slow_state_adds_nothing_to_the_spread_of_launches() -> 
     assert between is not None
     assert between.typical < 0.06
     assert found.launches == 3
-    assert len(found.unusual) == 2
+    assert len(found.outside_launches) == 2
 
 
 # ---------------------------------------------------------------- through the doors
@@ -332,8 +332,8 @@ def test_earlier_launches_are_those_of_the_same_machine(archive: Archive, label:
     (away,) = dominant_state.launches_outside_dominant_state(load(label, "machine").launches)
     alone = load(label, away.launch)
     assert len(comparable_launches(label, alone.launches)) == 4
-    assert variance_of(label, alone).unusual
-    assert not parts_of(alone).unusual
+    assert variance_of(label, alone).outside_launches
+    assert not parts_of(alone).outside_launches
     elsewhere = msgspec.structs.replace(alone.launches[0].run, ranks=[])
     assert comparable_launches(label, [msgspec.structs.replace(alone.launches[0], run=elsewhere)]) == []
 

@@ -339,7 +339,7 @@ def print_launches_left(store: Archive, plan: Plan) -> None:
         say("further launches follow from the results", err=True)
     if not plan.campaign:
         return
-    seconds = session.remaining_seconds(plan, over.values(), stored_sessions.usual_seconds(store, plan))
+    seconds = session.remaining_seconds(plan, over.values(), stored_sessions.expected_seconds(store, plan))
     duration = "duration unknown" if seconds is None else f"about {duration_text(seconds)}"
     limit = (
         " at most" if plan.until else f", at most {count_of(plan.repeats, 'repeat')}" if plan.repeats else ""

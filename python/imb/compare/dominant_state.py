@@ -40,26 +40,26 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
     members: tuple[int, ...] = ()
 
 
-class UnusualLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """A launch outside the dominant state on these ranks. `probe_seconds`, `usual_seconds`: seconds per probe
+class LaunchOutsideState(msgspec.Struct, frozen=True, kw_only=True):
+    """A launch outside the dominant state on these ranks. `probe_seconds`, `dominant_seconds`: seconds per probe
     in its fastest state and in the dominant state. `others`: number of launches whose reference is the
     dominant state."""
 
     launch: str
     ranks: Ranks
     probe_seconds: float
-    usual_seconds: float
+    dominant_seconds: float
     others: int
 
     @property
     def ratio(self) -> float:
         """How many times as long its probes take as in the dominant state."""
-        return self.probe_seconds / self.usual_seconds
+        return self.probe_seconds / self.dominant_seconds
 
 
 def launches_outside_dominant_state(
     launches: Iterable[Launch], earlier: Iterable[Launch] = ()
-) -> list[UnusualLaunch]:
+) -> list[LaunchOutsideState]:
     """The `launches` that are outside the dominant state, in the order given. `earlier` launches only help to
     define that state."""
     distinct = list({launch.name: launch for launch in launches}.values())
@@ -70,20 +70,20 @@ def launches_outside_dominant_state(
         same = surroundings(launch) if references else None
         for ranks, reference in references.items():
             levels.setdefault((same, ranks), []).append((launch.name, reference))
-    by_launch: dict[str, list[UnusualLaunch]] = {}
+    by_launch: dict[str, list[LaunchOutsideState]] = {}
     for (_, ranks), entries in levels.items():
         seconds = np.array([probe for _, probe in entries])
-        is_usual, is_away = split_by_state(np.log(seconds))
+        is_dominant, is_away = split_by_state(np.log(seconds))
         for at in np.flatnonzero(is_away):
             name = entries[int(at)][0]
             if name in judged:
                 by_launch.setdefault(name, []).append(
-                    UnusualLaunch(
+                    LaunchOutsideState(
                         launch=name,
                         ranks=ranks,
                         probe_seconds=float(seconds[at]),
-                        usual_seconds=float(np.median(seconds[is_usual])),
-                        others=int(is_usual.sum()),
+                        dominant_seconds=float(np.median(seconds[is_dominant])),
+                        others=int(is_dominant.sum()),
                     )
                 )
     return [each for launch in distinct for each in by_launch.get(launch.name, [])]
@@ -94,9 +94,9 @@ def split_by_state(logs: Values) -> tuple[Mask, Mask]:
     reference probes. All shapes are (launches,). A launch is in neither if it is faster than the dominant
     state, or if there are too few launches."""
     count = len(logs)
-    is_usual, is_away = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    is_dominant, is_away = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     if count < FEWEST:
-        return is_usual, is_away
+        return is_dominant, is_away
     order = np.argsort(logs, kind="stable")
     values = logs[order]
     enough = math.ceil(SHARE * count)
@@ -106,11 +106,11 @@ def split_by_state(logs: Values) -> tuple[Mask, Mask]:
         while end < count and values[end] <= limit(values[begin:end]):
             end += 1
         if end - begin >= enough:
-            is_usual[order[begin:end]] = True
+            is_dominant[order[begin:end]] = True
             is_away[order[end:]] = True
             break
         begin = end
-    return is_usual, is_away
+    return is_dominant, is_away
 
 
 def limit(values: Values) -> float:
@@ -160,37 +160,37 @@ def surroundings(launch: Launch) -> tuple[object, ...]:
     return (*sorted(same), cpus)
 
 
-def group_alike(outside: Iterable[UnusualLaunch]) -> list[list[UnusualLaunch]]:
+def group_alike(outside: Iterable[LaunchOutsideState]) -> list[list[LaunchOutsideState]]:
     """Group launches that were compared with the same dominant state. Each launch appears once, with the
     ranks on which it is farthest from that state."""
-    worst: dict[str, UnusualLaunch] = {}
+    worst: dict[str, LaunchOutsideState] = {}
     for each in outside:
         if each.launch not in worst or each.ratio > worst[each.launch].ratio:
             worst[each.launch] = each
-    groups: dict[tuple[float, int], list[UnusualLaunch]] = {}
+    groups: dict[tuple[float, int], list[LaunchOutsideState]] = {}
     for each in worst.values():
-        groups.setdefault((each.usual_seconds, each.others), []).append(each)
+        groups.setdefault((each.dominant_seconds, each.others), []).append(each)
     return list(groups.values())
 
 
-def names(group: Sequence[UnusualLaunch]) -> str:
+def names(group: Sequence[LaunchOutsideState]) -> str:
     """`launch 3fa9`, `launches 3fa9, 77c1`."""
     return f"launch{'es' if len(group) > 1 else ''} {', '.join(each.launch for each in group)}"
 
 
-def explanation(group: Sequence[UnusualLaunch]) -> str:
+def explanation(group: Sequence[LaunchOutsideState]) -> str:
     """Their probe times, and the probe time of the dominant state."""
     first = group[0]
     seconds = _range([decimal(each.probe_seconds * 1e6) for each in group])
     ratios = _range([f"{each.ratio:.2f}" for each in group])
     return (
         f"{'were' if len(group) > 1 else 'was'} outside the dominant state of the machine: in {'their' if len(group) > 1 else 'its'}"
-        f" fastest state a probe takes {seconds} µs, {ratios} times as long as in the dominant one ({us(first.usual_seconds)},"
+        f" fastest state a probe takes {seconds} µs, {ratios} times as long as in the dominant one ({us(first.dominant_seconds)},"
         f" {count_of(first.others, 'other launch')})"
     )
 
 
-def sentences_of(outside: Iterable[UnusualLaunch]) -> list[str]:
+def sentences_of(outside: Iterable[LaunchOutsideState]) -> list[str]:
     """One sentence for each group of `group_alike`."""
     return [f"{names(group)} {explanation(group)}" for group in group_alike(outside)]
 

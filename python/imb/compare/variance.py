@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
 from imb.compare.dominant_state import (
+    LaunchOutsideState,
     Ranks,
-    UnusualLaunch,
     launches_outside_dominant_state,
     ranks_of,
     references_of,
@@ -84,7 +84,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     `total`: standard deviation between launches, median over rows.
 
     `mixed`: number of values (row and launch) that mix several states because too few samples saw the
-    fastest. `unusual`: launches outside the dominant state. Both are left out of `between`; but on ranks
+    fastest. `outside_launches`: launches outside the dominant state. Both are left out of `between`; but on ranks
     where no launch saw the dominant state, launches are compared with each other.
     """
 
@@ -97,7 +97,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True):
     half_width: float | None
     total: float | None
     mixed: int
-    unusual: list[UnusualLaunch]
+    outside_launches: list[LaunchOutsideState]
 
     @property
     def largest_part(self) -> VarianceComponent | None:
@@ -162,12 +162,12 @@ def parts_of(
         half_width=known_median([row.half_width for row in rows]),
         total=known_median([row.total for row in rows]),
         mixed=sum(not _has_one_state(row) for launch in launches for row in launch.rows.values()),
-        unusual=away,
+        outside_launches=away,
     )
 
 
 def _incomparable_launches(
-    launches: Sequence[Launch], away: Sequence[UnusualLaunch]
+    launches: Sequence[Launch], away: Sequence[LaunchOutsideState]
 ) -> set[tuple[str, Ranks]]:
     """Launches that are not compared with the others, with their ranks: those outside the dominant state, if
     other launches reached it."""
@@ -228,21 +228,21 @@ def _figure(row: Result) -> tuple[float, float | None] | None:
 
 
 def _row(key: Key, launches: Sequence[Launch], figures: Figures) -> RowParts:
-    usual = [launch.rows[key] for launch in launches if launch.name in figures]
+    rows = [launch.rows[key] for launch in launches if launch.name in figures]
     logs = np.array([log for log, _ in figures.values()])
     errors = [error for _, error in figures.values() if error is not None]
     squares = float(np.mean(np.square(errors))) if errors else None
     total = spread_of(logs)
     between = None if math.isnan(total) else math.sqrt(max(total**2 - (squares or 0.0), 0.0))
     seconds = float(np.exp(np.median(logs))) if len(logs) else None
-    counted = known_median([counted_bytes(row) for row in usual])
+    counted = known_median([counted_bytes(row) for row in rows])
     return RowParts(
         key=key,
         launches=len(logs),
         seconds=seconds,
         bytes_per_second=counted / seconds if seconds and counted is not None else None,
         half_width=known_median(
-            [width for row in usual if (width := row.half_width) is not None and 0 <= width < math.inf]
+            [width for row in rows if (width := row.half_width) is not None and 0 <= width < math.inf]
         ),
         within=None if squares is None else math.sqrt(squares),
         between=between,

@@ -96,7 +96,7 @@ def advice(variance: Variance) -> str | None:
 
 def notes(variance: Variance) -> list[str]:
     """Notes on launches outside the dominant state and on unknown components."""
-    sentences = sentences_of(variance.unusual)
+    sentences = sentences_of(variance.outside_launches)
     lacking = unknown_parts(variance)
     if variance.in_passes and "within" in lacking:
         sentences.append(f"error of a launch's median unknown: {lacking['within']}")
@@ -108,9 +108,9 @@ def notes(variance: Variance) -> list[str]:
         )
     if variance.mixed:
         sentences.append(
-            f"{count_of(variance.mixed, 'figure')} (of a row and a launch) mix states of the machine, as too few samples saw the fastest;"
+            f"{count_of(variance.mixed, 'value')} (of a row and a launch) mix states of the machine, as too few samples saw the fastest;"
             " not compared with others"
         )
-    if variance.in_passes and not variance.unusual and 1 < variance.all_launches < FEWEST:
+    if variance.in_passes and not variance.outside_launches and 1 < variance.all_launches < FEWEST:
         sentences.append(f"detecting launches outside the dominant state needs {FEWEST} launches")
     return sentences

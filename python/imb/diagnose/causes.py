@@ -201,9 +201,9 @@ def _summarize_samples(cause: Cause, series: SampleSeries) -> SampleAssociation 
         high = rates > np.median(rates)
         if not high.any() or high.all():
             continue
-        usual = float(np.median(times[at[~high]]))
-        ratio = float(np.median(times[at[high]])) / usual
-        lost += float((series.seconds[at[high]] * (1 - usual / times[at[high]])).sum())
+        undisturbed = float(np.median(times[at[~high]]))
+        ratio = float(np.median(times[at[high]])) / undisturbed
+        lost += float((series.seconds[at[high]] * (1 - undisturbed / times[at[high]])).sum())
         logs.append(np.log(ratio))
         sizes.append(len(at))
         worst = max(worst, (ratio, key), key=lambda pair: pair[0])

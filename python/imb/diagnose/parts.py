@@ -12,7 +12,7 @@ from imb.model.units import count_of
 
 def dominant_state(case: Case) -> Iterator[Finding]:
     """Yield launches in passes whose fastest state is slower than the dominant state."""
-    for group in group_alike(case.variance.unusual):
+    for group in group_alike(case.variance.outside_launches):
         yield Finding(
             level="warning",
             rule="dominant-state",
@@ -23,7 +23,7 @@ def dominant_state(case: Case) -> Iterator[Finding]:
             evidence={
                 "launches": [each.launch for each in group],
                 "probe_seconds": [each.probe_seconds for each in group],
-                "usual_seconds": group[0].usual_seconds,
+                "usual_seconds": group[0].dominant_seconds,
                 "launches_in_usual_state": group[0].others,
             },
             weight=max(each.ratio for each in group),

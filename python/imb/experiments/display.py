@@ -33,7 +33,7 @@ class Display:
     def __init__(
         self,
         plan: Plan,
-        usual_seconds: dict[tuple[object, ...], float],
+        expected_seconds: dict[tuple[object, ...], float],
         *,
         commands: bool = True,
         verbose: bool = False,
@@ -42,7 +42,7 @@ class Display:
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.plan = plan
-        self.usual_seconds = usual_seconds
+        self.expected_seconds = expected_seconds
         self.commands = commands
         self.verbose = verbose
         self.grows = grows
@@ -83,7 +83,7 @@ class Display:
         from imb.runner import session
 
         rounds = max(item.turn for item in self.plan.items)
-        seconds_left = session.remaining_seconds(self.plan, over, self.usual_seconds)
+        seconds_left = session.remaining_seconds(self.plan, over, self.expected_seconds)
         if self.plan.campaign and turn not in (None, self.turn) and seconds_left is not None:
             self.turn = turn or 0
             limit = " at most" if self.plan.until else ""
@@ -96,7 +96,7 @@ class Display:
         self.show_time_left(over, items[0].turn)
         self.number = items[0].number
         self.at_once = len(items)
-        self.remaining_at_begin = session.remaining_seconds(self.plan, over, self.usual_seconds)
+        self.remaining_at_begin = session.remaining_seconds(self.plan, over, self.expected_seconds)
         self.count = len(over)
         if not (self.live or self.commands) and time.monotonic() > self.last_line_at + LONGEST_SILENCE:
             self.say(f"launch {self.number}" if self.grows else f"launch {self.number} of {self.total}")

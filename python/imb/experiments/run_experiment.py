@@ -54,7 +54,7 @@ class RunExperiment(Rounds[NoSettings, Variances]):
             except ImbError:  # the launches have no results, which was reported already
                 continue
             components = variance_of(self.archive, side)
-            if components.unusual or len(side.launches) > 1:
+            if components.outside_launches or len(side.launches) > 1:
                 found.append((f"{plan.campaign}/{variant.name}" if plan.campaign else "", components))
         return found
 

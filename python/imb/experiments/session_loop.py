@@ -137,7 +137,7 @@ def _launch_planned(
     with (
         Display(
             plan,
-            stored_sessions.usual_seconds(archive, plan),
+            stored_sessions.expected_seconds(archive, plan),
             commands=shows.measured,
             verbose=verbose,
             grows=grows,

@@ -175,7 +175,9 @@ def basis(judged: SweepReport) -> str:
     pairs = max((result.pairs for result in judged.verdict.per_size), default=0)
     passes = [result.passes for result in judged.verdict.per_size] or [0]
     if len(set(passes)) > 1:
-        each = [f"{name} ({count_of(many_of, 'pass')})" for name, many_of in zip(each, passes, strict=True)]
+        each = [
+            f"{name} ({count_of(pass_count, 'pass')})" for name, pass_count in zip(each, passes, strict=True)
+        ]
     shown = count_of(passes[0], "pass") if len(set(passes)) == 1 else "passes by message size"
     measured = f"{count_of(len(judged.endpoints), judged.endpoint_kind)}; {count_of(pairs, 'pair')}, {shown}"
     return measured + (f": {', '.join(each)}" if each else "")

@@ -11,7 +11,7 @@ from imb.model.suite import suite_folder
 
 _ENTRY = re.compile(r"(?m)^(\w+):\w+=(.*)$")
 # Settings of a standard build of `make`. CMake writes ON and OFF.
-_USUAL = {
+_DEFAULTS = {
     "CMAKE_BUILD_TYPE": "Release",
     "CMAKE_CXX_FLAGS": "",
     "CMAKE_CXX_FLAGS_RELEASE": "-O3 -DNDEBUG",
@@ -45,9 +45,9 @@ def make_folder(wrapper: str, compiler: str | None = None) -> Path | None:
         if not os.access(cache.parent, os.W_OK) or not os.access(cache, os.R_OK):
             continue
         entries = dict(_ENTRY.findall(cache.read_text(errors="replace")))
-        is_usual = all(entries.get(name, value) == value for name, value in _USUAL.items())
+        is_default = all(entries.get(name, value) == value for name, value in _DEFAULTS.items())
         expected = {"MPI_CXX_COMPILER": wrapper, **({"CMAKE_CXX_COMPILER": compiler} if compiler else {})}
-        if is_usual and all(_is_same(entries.get(name, ""), path) for name, path in expected.items()):
+        if is_default and all(_is_same(entries.get(name, ""), path) for name, path in expected.items()):
             caches.append(cache)
     return max(caches, key=lambda cache: cache.stat().st_mtime).parent if caches else None
 

@@ -27,10 +27,10 @@ _DOMINANT = (
 def block(variance: Variance, *, printed: Collection[str] = ()) -> list[str]:
     """Lines on the components, on the largest one, on what would reduce it, and notes. `printed`: rules of a
     diagnosis that has already printed some of these lines; they are left out."""
-    left_out = set(sentences_of(variance.unusual)) if "dominant-state" in printed else set()
+    left_out = set(sentences_of(variance.outside_launches)) if "dominant-state" in printed else set()
     rows = [row for row in variance.rows if row.launches]
     if not rows or not (variance.parts or variance.in_passes):
-        return [f"! {line}" for line in sentences_of(variance.unusual) if line not in left_out]
+        return [f"! {line}" for line in sentences_of(variance.outside_launches) if line not in left_out]
     noted = [f"! {line}" for line in notes(variance) if line not in left_out]
     heading = (
         f"Spread of times: standard deviation, median of {count_of(len(rows), 'row')}"
@@ -58,7 +58,7 @@ def short_block(variance: Variance, *, cause_known: bool) -> list[str]:
     on launches outside the dominant state."""
     sentences = map(_sentence, (verdict(variance, figures=False), advice(variance)))
     text = " ".join(filter(None, sentences)) if variance.parts and not cause_known else ""
-    shown = [*([text] if text else []), *(f"! {line}" for line in sentences_of(variance.unusual))]
+    shown = [*([text] if text else []), *(f"! {line}" for line in sentences_of(variance.outside_launches))]
     return [*shown, *_explanation(shown)]
 
 

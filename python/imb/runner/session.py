@@ -521,9 +521,9 @@ def remaining_seconds(
         item = items.pop(ended.number)
         if ended.wall is not None:
             took.setdefault(item.work_key(), []).append(ended.wall)
-    usual = {**(known or {}), **{like: sum(times) / len(times) for like, times in took.items()}}
-    every = [seconds for times in took.values() for seconds in times] or list(usual.values())
+    expected = {**(known or {}), **{work_key: sum(times) / len(times) for work_key, times in took.items()}}
+    every = [seconds for times in took.values() for seconds in times] or list(expected.values())
     if items and not every:
         return None
     mean = sum(every) / len(every) if every else 0.0
-    return sum(usual.get(item.work_key(), mean) for item in items.values())
+    return sum(expected.get(item.work_key(), mean) for item in items.values())

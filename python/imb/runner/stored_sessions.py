@@ -156,7 +156,7 @@ def _problem_of(file: Path, kind: type[Any]) -> UnreadableFile | None:
     return None
 
 
-def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], float]:
+def expected_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], float]:
     """`Item.work_key` -> seconds that such launches took in earlier sessions of this user's campaign. For launches in passes that never ran, the
     most seconds that they may take."""
     most = {item.work_key(): passes.most_seconds(item.arguments) for item in plan.items}
@@ -170,8 +170,8 @@ def usual_seconds(archive: Archive, plan: Plan) -> dict[tuple[object, ...], floa
             item = numbered[number]
             name = old.variants[item.variant].name
             if ended.wall is not None and name in names:
-                like = msgspec.structs.replace(item, variant=names[name]).work_key()
-                took.setdefault(like, []).append(ended.wall)
-    return {like: seconds for like, seconds in most.items() if seconds is not None} | {
-        like: sum(times) / len(times) for like, times in took.items()
+                work_key = msgspec.structs.replace(item, variant=names[name]).work_key()
+                took.setdefault(work_key, []).append(ended.wall)
+    return {work_key: seconds for work_key, seconds in most.items() if seconds is not None} | {
+        work_key: sum(times) / len(times) for work_key, times in took.items()
     }

@@ -95,7 +95,7 @@ class TuneResult:
     """The result of a session so far.
 
     `limited`: number of cells that a file cannot express, by reason; `failed`: number of cells that are
-    undecided because launches failed, by reason. `acts`: evidence that the file acts; `unproven`: why there
+    undecided because launches failed, by reason. `proof`: evidence that the file takes effect; `unproven`: why there
     is none; `alike`: number of changed cells in which ranks execute the same functions without the file.
     `stopped`: why the session is undecided, or empty; `evidence`: runs of the proof; `pairs`: number of pairs
     of the proof.
@@ -106,7 +106,7 @@ class TuneResult:
         self.screened: list[RejectedCandidate] = []
         self.limited: dict[str, int] = {}
         self.notes: list[str] = []
-        self.acts = ""
+        self.proof = ""
         self.unproven = ""
         self.switch: Switch | None = None
         self.stopped = ""
@@ -263,8 +263,8 @@ class Proof:
         most = SPARE * LOOKS[self._look] - self.pairs_launched
         return max(1, min(math.ceil((LOOKS[self._look] - clean) / share), most))
 
-    def affordable_pairs(self, fit: int, acting: float = 0.0) -> int:
-        """Number of pairs to launch next if there is time for `fit` pairs; 0 for none. `acting`: duration of
+    def affordable_pairs(self, fit: int, proof: float = 0.0) -> int:
+        """Number of pairs to launch next if there is time for `fit` pairs; 0 for none. `proof`: duration of
         the launches that examine a file of fewer cells before its first pair, in pairs. If only some cells
         are confirmed, time is left for another confirmation."""
         needed = self.pairs_needed()
@@ -272,7 +272,7 @@ class Proof:
             unconfirmed = self.changed & np.array(
                 [cell.verdict != "confirmed" for cell in self.judged], dtype=bool
             )
-            if 0 < unconfirmed.sum() < self.changed.sum() and needed + acting + self.pairs_launched > fit:
+            if 0 < unconfirmed.sum() < self.changed.sum() and needed + proof + self.pairs_launched > fit:
                 return 0
         pairs = min(needed, fit)
         return pairs if self.pairs_launched + pairs >= LOOKS[0] else 0

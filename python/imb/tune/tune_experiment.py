@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 SEARCH_SHARE = 0.4  # share of the budget after which a search ends, if it has its first rounds
 FIRST_SHARE = 0.7  # share of the budget after which a search ends without its first rounds
-CORRECTED = 3  # attempts to write a file without the cells in which it does not act
+CORRECTED = 3  # attempts to write a file without the cells in which it has no effect
 _LONGEST = 32.0  # largest factor by which a launch is lengthened
 _AT_ONCE = 6  # candidates whose launches are interleaved with one launch of the default
 
@@ -87,7 +87,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         self.finished = False
         self._spent = 0.0
         self._pair_seconds = 0.0  # seconds of a pair of launches of the usual duration
-        self._acting_seconds = 0.0  # seconds of the launches that show whether a file acts
+        self._proof_seconds = 0.0  # seconds of the launches that show whether a file takes effect
         self._spent_before = 0.0  # seconds spent when the present proof began
         self._proofs_left = 1  # numbers of ranks still to be proven; they share the rest of the budget
         self._unwatchable = ""  # why further launches are not watched, or empty
@@ -578,7 +578,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
                         for cell, kept in zip(all_cells, judge.changed, strict=True)
                         if kept
                     }
-                file = yield from self._find_acting_file(
+                file = yield from self._find_working_file(
                     cells, choices, without, forced, f"file-{ranks}-{confirmation}"
                 )
                 if file is None or not choices:
@@ -641,7 +641,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         remaining = share - (self._spent - self._spent_before)
         pair_seconds = self._seconds_of_pair(cells, judge)
         return judge.affordable_pairs(
-            max(0, int(remaining / pair_seconds)), self._acting_seconds / pair_seconds
+            max(0, int(remaining / pair_seconds)), self._proof_seconds / pair_seconds
         )
 
     def _length_factor(self, cells: Iterable[Group]) -> float:
@@ -760,7 +760,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
                 self.result.cells[place] = before._replace(chosen=chosen, why=FAILED)
                 self.result.failed[failure] += 1
 
-    def _find_acting_file(
+    def _find_working_file(
         self,
         cells: Mapping[Group, list[Cell]],
         choices: dict[Cell, Algorithm],
@@ -768,7 +768,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         forced: Forced,
         name: str,
     ) -> Stage[Switch | None]:
-        """A file of these choices that acts where it should. If it does not act in a cell, the choice is
+        """A file of these choices that takes effect where it should. If it does not in a cell, the choice is
         removed from `choices`. None if there is no such file."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         for attempt in range(CORRECTED):
@@ -799,17 +799,19 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
             if not bad or self.settings.verify:
                 cell, executed = next(iter(wrong.items()))
                 self.result.stopped = (
-                    f"the file does not act as it should: {cell_name(cell)} executes {executed}"
+                    f"the file does not take effect as it should: {cell_name(cell)} executes {executed}"
                 )
                 return None
             for cell in bad:
                 at = next(index for index, entry in enumerate(self.result.cells) if entry.cell == cell)
                 problem = wrong.get(cell, f"changes {', '.join(sorted(interacting))} as well")
                 self.result.cells[at] = self.result.cells[at]._replace(
-                    why=f"does not act in the file: {problem}"
+                    why=f"does not take effect in the file: {problem}"
                 )
                 del choices[cell]
-        self.result.stopped = f"the file does not act as it should after {count_of(CORRECTED, 'correction')}"
+        self.result.stopped = (
+            f"the file does not take effect as it should after {count_of(CORRECTED, 'correction')}"
+        )
         return None
 
     def _examine_file(
@@ -821,7 +823,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         file: Switch,
         label: str,
     ) -> Stage[tuple[Mapping[Cell, str], str]]:
-        """Launch with the file and -check. Returns the cells in which the file does not act as it should,
+        """Launch with the file and -check. Returns the cells in which the file does not take effect as it should,
         with what ranks execute, and what is wrong with the file as a whole or an empty text."""
         before = self._spent
         launches = {
@@ -835,7 +837,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
             for group in cells
         }
         results = yield from self._launch_watched(launches)
-        self._acting_seconds = self._spent - before
+        self._proof_seconds = self._spent - before
         executed: dict[Cell, frozenset[str]] = {}
         for group, (name, launch), figures in zip(cells, launches.items(), results, strict=True):
             if figures.why and not figures.defects:
@@ -856,7 +858,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         if findings.missing:
             self.result.unproven = f"{count_of(len(findings.missing), 'cell')} not executed by any rank"
         self.result.alike = len(findings.alike)
-        self.result.acts = findings.evidence
+        self.result.proof = findings.evidence
         return findings.wrong, ""
 
     def _write_final_file(
@@ -873,7 +875,9 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         if why or wrong:
             cell, executed = next(iter(wrong.items()), (None, ""))
             where = cell_name(cell) if cell else ""
-            self.result.stopped = why or f"the file does not act as it should: {where} executes {executed}"
+            self.result.stopped = (
+                why or f"the file does not take effect as it should: {where} executes {executed}"
+            )
             self.result.cells = [entry._replace(chosen=DEFAULT) for entry in self.result.cells]
             return
         settings, output = self.settings, Path(self.settings.output)

@@ -94,7 +94,7 @@ def _is_slower(outcome: CellResult) -> bool:
 
 
 def notes(result: TuneResult) -> Iterator[str]:
-    """Yield notes after the table: cells without a proof, reasons, and whether the file acts."""
+    """Yield notes after the table: cells without a proof, reasons, and whether the file takes effect."""
     decided = [each for each in result.cells if each.why != FAILED]
     kept = [each for each in decided if each.chosen == DEFAULT and each.tried == DEFAULT]
     if kept:
@@ -116,13 +116,13 @@ def notes(result: TuneResult) -> Iterator[str]:
         yield f"{count_of(many, 'cell')} not decided: {FAILED}: {why}"
     for why, many in result.limited.items():
         yield f"{count_of(many, 'cell')} cannot be in a file: {why}"
-    if result.acts and not result.unproven:
-        yield f"proven that the file acts in the cells that it names and in no other: {result.acts}"
+    if result.proof and not result.unproven:
+        yield f"proven that the file takes effect in the cells that it names and in no other: {result.proof}"
     if result.alike:
         same = "ranks execute the same functions without the file; only times show its effect"
         yield f"{count_of(result.alike, 'changed cell')}: {same}"
     if result.unproven:
-        yield f"not proven that the file acts: {result.unproven}"
+        yield f"not proven that the file takes effect: {result.unproven}"
     yield from result.notes
 
 
@@ -157,7 +157,7 @@ def tuning_json(result: TuneResult, margin: float, session: str, mpi: str, *, ve
         "environment": dict(result.switch.environment) if result.switch else {},
         "launcher_arguments": list(result.switch.arguments) if result.switch else [],
         "pairs": result.pairs,
-        "acts": result.acts or None,
+        "acts": result.proof or None,
         "unproven": result.unproven or None,
         "cells": [
             {

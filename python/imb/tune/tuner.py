@@ -1,4 +1,4 @@
-"""What an MPI library offers `imb tune`: its algorithms, its tuning files, and proof that a file acts. There
+"""What an MPI library offers `imb tune`: its algorithms, its tuning files, and proof that a file takes effect. There
 is one tuner per library."""
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class ActingProof:
-    """Whether a file acts in the cells that it names and nowhere else. `wrong`: cells in which it does not,
+class FileProof:
+    """Whether a file takes effect in the cells that it names and nowhere else. `wrong`: cells in which it does not,
     with what was executed; `missing`: cells that were not executed; `alike`: changed cells whose evidence is
     the same for the algorithm and the library's default, for example because only segments differ."""
 
@@ -196,7 +196,7 @@ def proof(
     with_file: Executed,
     forced: Mapping[tuple[str, Algorithm], Executed],
     evidence: str = "",
-) -> ActingProof:
+) -> FileProof:
     """Compare launches under `Tuner.watch`: without a file, with it, and with each chosen algorithm of a
     collective forced. A changed cell must execute what the forced algorithm executes there; any other cell
     must execute what the library executes without a file."""
@@ -214,7 +214,7 @@ def proof(
             wrong[cell] = f"{_list_names(actual)} in place of {_list_names(expected)}"
         elif algorithm != DEFAULT and actual == by_default:
             alike.append(cell)
-    return ActingProof(evidence, wrong, tuple(missing), tuple(alike))
+    return FileProof(evidence, wrong, tuple(missing), tuple(alike))
 
 
 def _list_names(names: Iterable[str]) -> str:

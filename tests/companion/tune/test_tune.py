@@ -268,14 +268,14 @@ def test_a_file_that_does_not_act_is_not_handed_out(tune: Tune, tmp_path: Path) 
     assert said.code == 0, said.err
     assert not (tmp_path / "out").exists() and not json.loads(said.out)["file"]
     whys = {one["why"] for one in cells(said).values()}
-    assert "does not act in the file: default in place of fast" in whys
+    assert "does not take effect in the file: default in place of fast" in whys
 
 
 @pytest.mark.slow
 def test_without_a_compiler_the_file_is_said_not_to_be_proven_to_act(tune: Tune) -> None:
     said = tune(FakeTuner(["fast"], watches=False), "Allreduce")
     assert said.code == 0, said.err
-    assert "note: not proven that the file acts: there is no compiler" in said.out
+    assert "note: not proven that the file takes effect: there is no compiler" in said.out
 
 
 @pytest.mark.parametrize("breaks", ["FAKE_BASE", "FAKE_RULES"])

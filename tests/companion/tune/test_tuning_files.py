@@ -1,4 +1,4 @@
-"""Tuning files and real libraries: a file acts in the cells that it names and nowhere else; what a library ignores without a word.
+"""Tuning files and real libraries: a file takes effect in the cells that it names and nowhere else; what a library ignores without a word.
 
 Each fact that `imb.tune` relies on, and each trap that its files avoid, has a test here.
 """
@@ -20,7 +20,7 @@ from imb.mpi.installations import Installation, mpi_of
 from imb.tune.cells import DEFAULT, Algorithm, Cell, Choices, Switch
 from imb.tune.mpich import COMPOSITIONS, GENERIC, PARAMETERS, MpichTuner
 from imb.tune.openmpi import OpenMpiTuner
-from imb.tune.tuner import ActingProof, Executed, Tuner, proof, tuner_of
+from imb.tune.tuner import Executed, FileProof, Tuner, proof, tuner_of
 from imb.tune.watch_library import compile_library
 
 pytestmark = pytest.mark.needs_mpi
@@ -36,7 +36,7 @@ def prove(
     switch: Switch,
     folder: Path,
     launch: Callable[[Switch, Sequence[Cell]], str],
-) -> ActingProof:
+) -> FileProof:
     """Proves that the files of `switch` act, by launches of its own, a few repetitions of each cell: one without files, one with them, one
     for each chosen algorithm of a collective. `launch` runs these cells with a switch and returns what ranks and launcher printed;
     `folder` is empty, and all hosts see it."""

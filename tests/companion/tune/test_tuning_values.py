@@ -15,7 +15,7 @@ from imb.tune.cells import DEFAULT, Algorithm, Cell
 from imb.tune.mpich import _change, _decide, _text
 from imb.tune.openmpi import OpenMpiTuner
 from imb.tune.tuner import (
-    ActingProof,
+    FileProof,
     cells_in,
     cells_lines,
     choices_in,
@@ -345,7 +345,7 @@ def test_proof_compares_each_cell() -> None:
     forced = {("Allreduce", RING): {large: frozenset({"ring"})}}
     choices = {large: RING}
 
-    def judged(**changes: object) -> ActingProof:
+    def judged(**changes: object) -> FileProof:
         arguments = {"without": own, "with_file": acts, "forced": forced, **changes}
         return proof(choices, [small, large, other], **arguments)  # type: ignore[arg-type]
 

@@ -181,9 +181,9 @@ class SweepPart:
 class Fit:
     """A part with slow components. `residual`: of each pair and direction; `covered`: number of slow
     components that cross it; `spread`: standard deviation of the residuals without the effects of slow
-    components. `like`: a fit whose levels and spread are reused, or None."""
+    components. `previous`: a fit whose levels and spread are reused, or None."""
 
-    def __init__(self, part: SweepPart, chosen: tuple[int, ...], like: Fit | None = None) -> None:
+    def __init__(self, part: SweepPart, chosen: tuple[int, ...], previous: Fit | None = None) -> None:
         self.part, self.chosen = part, chosen
         self.covered = np.zeros(len(part.value), dtype=np.int64)
         for component in chosen:
@@ -192,8 +192,8 @@ class Fit:
         self.levels: Values
         self.residual: Values
         self.spread: float
-        if like is not None:
-            self.levels, self.residual, self.spread = like.levels, like.residual, like.spread
+        if previous is not None:
+            self.levels, self.residual, self.spread = previous.levels, previous.residual, previous.spread
             return
         self.levels = np.array([self._level(index) for index in range(int(part.of.max(initial=-1)) + 1)])
         self.residual = part.value - self.levels[part.of]
