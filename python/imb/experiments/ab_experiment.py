@@ -37,7 +37,6 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
         from imb.model.observations import variant_side
         from imb.store.names import side_of
 
-        report_incomplete(executed)
         plan, options = executed.plan, self.settings
         # A launch that stopped has no partner any more.
         kept = [done for done in executed.over if done.outcome != "stopped"]
@@ -66,6 +65,7 @@ class AbExperiment(Rounds[AbSettings, "Comparison"]):
         from imb.compare.comparison import EXIT
         from imb.report.comparison_text import print_comparison
 
+        report_incomplete(executed)
         if self.settings.format == "json":
             write_json(result)
         else:

@@ -46,7 +46,6 @@ class RecheckExperiment(Rounds[CheckSettings, CheckedResults]):
         from imb.store import names
 
         plan = executed.plan
-        self._complete = not report_incomplete(executed)
 
         def side(variant: str | None, name: str) -> Side:
             runs = [
@@ -62,7 +61,8 @@ class RecheckExperiment(Rounds[CheckSettings, CheckedResults]):
         return check_of(self.archive, self.settings, side("new", "new, measured"), old)
 
     def render(self, result: CheckedResults, executed: SessionEnd) -> int:
-        return print_check(result, self.settings, complete=self._complete)
+        complete = not report_incomplete(executed)
+        return print_check(result, self.settings, complete=complete)
 
 
 def check_of(

@@ -40,7 +40,6 @@ class RailsExperiment(ArchivedExperiment[RailsSettings, "list[Launch]"]):
         """The launches with results. Raises ImbError if there are none."""
         from imb.store.names import launches_in
 
-        self._complete = not report_incomplete(executed)
         measured = [
             launch
             for ended in executed.over
@@ -63,6 +62,7 @@ class RailsExperiment(ArchivedExperiment[RailsSettings, "list[Launch]"]):
         from itertools import chain
         from statistics import median
 
+        incomplete = report_incomplete(executed)
         rails = {interface.name: interface for interface in self.settings.rails}
         rate = median(map(_sum, result))
         ranks = result[0].run.ranks or []
@@ -99,7 +99,7 @@ class RailsExperiment(ArchivedExperiment[RailsSettings, "list[Launch]"]):
             say(
                 f"! {', '.join(idle)} carried less than half of an equal share; {INTERFACE_SETTINGS} choose interfaces"
             )
-        return Status.GOOD if self._complete else Status.FAILED
+        return Status.FAILED if incomplete else Status.GOOD
 
 
 def _sum(launch: Launch) -> float:
