@@ -26,8 +26,8 @@ class Display:
     """Shows progress. On a terminal, a bar has the launch, benchmark, message size and remaining time. Elsewhere, lines have the commands and,
     at the beginning of a round, the remaining time.
 
-    `commands`: whether to show commands; `verbose`: whether to show the complete command of every launch; `grows`: further launches are
-    not planned yet, so their number and the remaining time are not shown.
+    `commands`: whether to show commands; `verbose`: whether to show the complete command of every launch. If the plan grows, the
+    number of launches and the remaining time are not shown.
     """
 
     def __init__(
@@ -37,7 +37,6 @@ class Display:
         *,
         commands: bool = True,
         verbose: bool = False,
-        grows: bool = False,
     ) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
@@ -45,7 +44,6 @@ class Display:
         self.expected_seconds = expected_seconds
         self.commands = commands
         self.verbose = verbose
-        self.grows = grows
         self.commands_shown: set[tuple[object, ...]] = set()
         self.total = len(plan.items)
         self.screen = Screen(err=True)
@@ -99,7 +97,7 @@ class Display:
         self.remaining_at_begin = session.remaining_seconds(self.plan, over, self.expected_seconds)
         self.count = len(over)
         if not (self.live or self.commands) and time.monotonic() > self.last_line_at + LONGEST_SILENCE:
-            self.say(f"launch {self.number}" if self.grows else f"launch {self.number} of {self.total}")
+            self.say(f"launch {self.number}" if self.plan.grows else f"launch {self.number} of {self.total}")
 
     def show_command(self, item: Item, command: object) -> None:
         """Print the command, without the file of records, once for all launches that do the same work. The facts of each run have the whole
@@ -117,7 +115,7 @@ class Display:
         from imb.runner.progress import Progress
 
         assert isinstance(progress, Progress)
-        total = "" if self.grows else f"/{self.total}"
+        total = "" if self.plan.grows else f"/{self.total}"
         seconds_left = (
             progress.seconds_left(seconds)
             if self.remaining_at_begin is None
@@ -133,7 +131,7 @@ class Display:
                 f"launch {self.number}{total}{in_pass} {progress.benchmark or 'starting'}{length}"
             ),
             completed=self.count + progress.fraction,
-            left="" if seconds_left is None or self.grows else f"{duration_text(seconds_left)} left",
+            left="" if seconds_left is None or self.plan.grows else f"{duration_text(seconds_left)} left",
         )
 
     def end(self) -> None:

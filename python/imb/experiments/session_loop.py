@@ -51,7 +51,7 @@ def launch_all(experiment: ArchivedExperiment[Any, Any], plan: Plan, *, verbose:
             for variant in plan.variants:
                 warn_of_ignored_variables(variant)
             # The variants of a session that grows use the same CPUs, so one is examined.
-            for variant in plan.variants[:1] if experiment.grows else plan.variants:
+            for variant in plan.variants[:1] if plan.grows else plan.variants:
                 ranks = [item.ranks or variant.intent.ranks for item in plan.items]
                 most_ranks = max(ranks, default=variant.intent.ranks)
                 examine_shared_cpus(variant.intent, most_ranks, variant.name)
@@ -67,11 +67,11 @@ def launch_all(experiment: ArchivedExperiment[Any, Any], plan: Plan, *, verbose:
                 if following.plan is None:
                     break
                 session.extend(archive, following.plan)
-                announced = bool(experiment.grows and executed.plan.items)
+                announced = bool(plan.grows and executed.plan.items)
                 executed = _launch_planned(
                     experiment, following.plan, transports, verbose=verbose, announced=announced
                 )
-            if experiment.grows:
+            if plan.grows:
                 session.stop(archive, executed.plan, "its last stage has ended")
             return executed
     except ArchiveFull as error:
@@ -96,7 +96,7 @@ def _launch_planned(
     from imb.runner import execution, stored_sessions
     from imb.runner.setup_teardown import SetupState
 
-    archive, shows, grows = experiment.archive, experiment.shows, experiment.grows
+    archive, shows = experiment.archive, experiment.shows
     execution.settle(archive, plan)
     before = session.finished_launches(archive, plan)
     todo = [item for item in plan.items if item.number not in before]
@@ -110,12 +110,12 @@ def _launch_planned(
     elif todo:
         count = (
             count_of(len(todo), "launch")
-            if grows
+            if plan.grows
             else f"{len(todo)} of {count_of(len(plan.items), 'launch')}"
         )
-        say(f"{title_of(plan)}: {count} to run{' first' if grows else ''}{limit}, {versions}", err=True)
+        say(f"{title_of(plan)}: {count} to run{' first' if plan.grows else ''}{limit}, {versions}", err=True)
     else:
-        nothing_left = "" if grows else "nothing left to run, "
+        nothing_left = "" if plan.grows else "nothing left to run, "
         say(f"{title_of(plan)}: {nothing_left}{count_of(len(plan.items), 'launch')} done", err=True)
     over = list(before.values())
     left_out = 0
@@ -140,7 +140,6 @@ def _launch_planned(
             stored_sessions.expected_seconds(archive, plan),
             commands=shows.measured,
             verbose=verbose,
-            grows=grows,
         ) as display,
         SetupState(archive, plan, display.say) as setup_state,
     ):

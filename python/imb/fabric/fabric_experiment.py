@@ -50,7 +50,6 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
 
     Settings = SweepSettings
     shows = Shows(measured=False, failures=False)
-    grows = True
 
     def __init__(self, archive: Archive, plan: Plan) -> None:
         """Raises ImbError, also if a file that the sweep is judged by cannot be read."""

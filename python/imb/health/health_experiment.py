@@ -136,7 +136,6 @@ class CheckExperiment(HealthExperiment[HealthCheckSettings, CheckOutcome]):
     """A check: launches until all figures are decided or time is up."""
 
     Settings = HealthCheckSettings
-    grows = True
 
     def __init__(self, plan: Plan, learned: HealthFile) -> None:
         super().__init__(plan, learned)

@@ -56,11 +56,10 @@ R = TypeVar("R")  # result
 
 
 class Experiment(ABC, Generic[S, R]):
-    """A session of a command. `Settings`: the command's options that the plan records; `grows`: whether `next` adds launches that are not
-    planned yet, so that the session is over when `next` adds none."""
+    """A session of a command. `Settings`: the command's options that the plan records. If `Plan.grows`, the session is over when `next` adds no
+    launches."""
 
     Settings: ClassVar[type[msgspec.Struct]] = NoSettings
-    grows: ClassVar[bool] = False
 
     def __init__(self, plan: Plan) -> None:
         """Raises ImbError if the plan does not have these settings."""

@@ -74,7 +74,6 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
 
     Settings = TuneSettings
     shows = Shows(measured=False)
-    grows = True
 
     def __init__(self, archive: Archive, plan: Plan) -> None:
         super().__init__(archive, plan)
