@@ -24,7 +24,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -43,13 +43,12 @@ from recordings import (
 )
 
 WITH_SAMPLES = {"disturbed"}  # whose anomalies are seen in samples
-# Recordings on eight hosts: for each command that measures the rates that differ from the others'.
+# Recordings on eight hosts: for each command that measures, the rates that differ from the others'. All others with --hosts use two.
 PORT, TRUNK = 100.0, 400.0  # Mbit/s
 EIGHT_HOSTS: dict[str, list[dict[str, float]]] = {
     "slow-host": [{"h3": 90.0}],
     "slow-trunk": [{}, {"trunk": 100.0}],
 }
-TWO_HOSTS = {"rails"}
 INTERRUPTED = 4  # seconds until ^C
 
 
@@ -169,13 +168,13 @@ def _mpis() -> dict[str, Path]:
     return {key: (folder / "mpi" / key).absolute() for key in ("mpich", "openmpi")}
 
 
-def record(name: str, of_name: Iterable[Block]) -> None:
+def record(name: str, of_name: Sequence[Block]) -> None:
     """Executes the commands of these blocks and keeps what they measured."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="openimb-record-")))
         scratch = Scratch(folder)
         commands: dict[str, list[str]] = {}
-        hosts = stack.enter_context(hosts_for(name, folder, scratch))
+        hosts = stack.enter_context(hosts_for(name, of_name, folder, scratch))
         done: set[str] = set()
         for step in (step for block in of_name for step in block.steps):
             if step.command in done:
@@ -214,9 +213,11 @@ On = Callable[[list[str]], list[str]]  # from the words of a command to those th
 
 
 @contextlib.contextmanager
-def hosts_for(name: str, folder: Path, scratch: Scratch) -> Iterator[Callable[[int], On]]:
+def hosts_for(
+    name: str, of_name: Sequence[Block], folder: Path, scratch: Scratch
+) -> Iterator[Callable[[int], On]]:
     """What executes the command of this number of a recording: on this machine, or on the first of several hosts of Open MPI."""
-    if name not in {*EIGHT_HOSTS, *TWO_HOSTS}:
+    if not any("--hosts" in step.command for block in of_name for step in block.steps):
         yield lambda _: list
         return
     sys.path.insert(0, str(TOP / "tests"))
@@ -226,7 +227,7 @@ def hosts_for(name: str, folder: Path, scratch: Scratch) -> Iterator[Callable[[i
     network = folder / "network"
     network.mkdir()
     with contextlib.ExitStack() as stack:
-        if name in TWO_HOSTS:
+        if name not in EIGHT_HOSTS:
             two = stack.enter_context(cluster.hosts(network))
             cluster.second_wire(two)
             scratch.environment |= {**two.environment(), **scratch.environment}

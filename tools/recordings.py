@@ -41,7 +41,6 @@ sys.path[:0] = [str(TOP / "python"), str(TOP / "tests")]
 FOLDER = TOP / "docs" / "recordings"
 GAP = "…"
 EVERY = ("recording", "to be recorded")  # marks of blocks
-MEASURING = {"run", "campaign", "ab", "latency", "startup", "fabric", "rails", "doctor", "tune"}
 # A recording, and what the report in the pictures compares.
 PICTURES = ("transports", ["transports-openmpi/shm", "transports-openmpi/tcp"])
 GIVEN = TOP / "tests" / "companion" / "data"  # files that commands read
@@ -51,6 +50,13 @@ _MARK = re.compile(
     r"(?ms)^<!-- (?P<mark>recording|to be recorded): (?P<name>[\w-]+) -->\n```console\n(?P<text>.*?)^```$"
 )
 _CONSOLE = re.compile(r"(?ms)(?P<before>[^\n]*\n|\A)^```console\n(?P<text>.*?)^```$")
+
+
+def measuring_commands() -> set[str]:
+    """Those of `imb` that launch."""
+    from imb import registry
+
+    return {"doctor"} | {name for name, entry in registry.commands().items() if entry.group == "Measure"}
 
 
 @dataclass
@@ -74,7 +80,7 @@ class Step:
             return len(words) == 4  # not of existing results
         if words[:2] == ["imb", "fabric"]:
             return words[2].startswith("-")
-        return words[0] == "mpirun" or (words[0] == "imb" and words[1] in MEASURING)
+        return words[0] == "mpirun" or (words[0] == "imb" and words[1] in measuring_commands())
 
 
 @dataclass
