@@ -821,7 +821,7 @@ def test_classic_launches_are_not_compared_with_passes(imb: Imb, before: Archive
 
 
 def test_the_command_that_measures_again_has_the_arguments_of_the_run(imb: Imb, before: Archive) -> None:
-    words = "pingpong Allreduce -msglog 2:6 -precision 2 -budget 30 -check -json /tmp/a"
+    words = "pingpong Allreduce -msglog 2:6 -precision 2 --Budget 30 -check -JSON /tmp/a"
     facts = {"arguments": words.split()}
     before.add_many(
         content(rows, in_passes(0.02, 30), facts=facts, labels=["passes"]) for rows in rows_of(6, seed=3)

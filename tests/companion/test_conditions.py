@@ -24,7 +24,7 @@ from imb.model.conditions import (
     conditions_of,
 )
 from imb.model.observations import Side, launches_of
-from imb.model.records import read
+from imb.model.records import Rank, Result, Run, read, write
 from imb.mpi import compiler_wrappers, host_conditions, installations, readiness_checks
 from imb.mpi.launch import LaunchEnd
 from imb.mpi.load import Load, Moment, load_between, moment
@@ -341,6 +341,17 @@ def test_progress_in_passes_is_the_share_of_the_limits() -> None:
     counted.feed(run.replace(b'"passes":null', b'"passes":4').replace(b'"budget":5', b'"budget":null'))
     counted.feed(sample.replace(b'"pass":1', b'"pass":4'))
     assert counted.fraction == 0.75
+
+
+def test_progress_knows_the_number_of_counts() -> None:
+    progress = Progress()
+    options: dict[str, object] = {"msgsize": None, "count": [1, 2, 4, 8], "msglog": "0:22", "npmin": 2}
+    for record in (
+        Run(component="MT", benchmarks=["PingPongMT"], ranks=[Rank(0, "a"), Rank(1, "a")], options=options),
+        Result(benchmark="PingPongMT", multi="off", processes=2, bytes=4),
+    ):
+        progress.feed(write([record]).strip())
+    assert progress.fraction == 0.25
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)

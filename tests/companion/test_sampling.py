@@ -14,6 +14,15 @@ from companion.door import Imb
 from imb.cli.launching import locate_variant
 from imb.model.errors import ImbError
 from imb.model.records import Result, Run
+from imb.model.suite_arguments import (
+    LENGTHS,
+    NAME_LISTS,
+    NOT_IN_PASSES,
+    NOTHING_MEASURED,
+    PASSES,
+    SET_BY_IMB,
+    option_name,
+)
 from imb.runner import campaign_definition, planning, session, stored_sessions
 from imb.runner.passes import Sampling, most_seconds, rows_of, sampling_arguments, usual_budget
 from imb.runner.progress import Progress
@@ -41,11 +50,14 @@ def dry(imb: Imb, folder: Path, *words: object) -> list[str]:
         (["PingPong", "--", "--Budget", "7"], ["PingPong --Budget 7"]),
         (["PingPong", "--", "-precision", "7"], ["PingPong -precision 7"]),
         (["PingPong", "--", "-msglog", "4"], ["PingPong -msglog 4 -precision 2 -budget 2"]),
+        (["PingPong", "--", "-msgsz", "4097"], ["PingPong -msgsz 4097 -precision 2 -budget 2"]),
+        (["mpi1", "--", "-msgsz", "8", "-MSGSZ", "1k"], [" -msgsz 8 -MSGSZ 1k -precision 2 -budget 3.7"]),
         (["PingPong", "--", "-list"], ["PingPong -list"]),
+        (["PingPong", "--", "-H"], ["PingPong -H"]),
         # A launch is not to be ended before its budget is.
         (["PingPong", "--timeout", "2"], ["PingPong -precision 2 -budget 1.5"]),
         (["PingPong", "--timeout", "8", "--launch-budget", "7"], ["PingPong -precision 2 -budget 7"]),
-        # 17 benchmarks of MPI1 have 24 lengths on 2 ranks by default, and Barrier one.
+        # 18 benchmarks of MPI1 have 24 lengths on 2 ranks by default, and Barrier one.
         (["mpi1"], [" -precision 2 -budget 43.3"]),
         (["PingPong", "rma:unidir_put"], ["PingPong -precision 2 -budget 2.4", "Unidir_put -precision 2 -budget 4.8"]),
     ],
@@ -87,6 +99,8 @@ def test_what_does_not_go_with_passes_is_measured_classic_and_says_so(
         (["--precision", "fine"], "--precision: not a percentage from 0.001 to 100: fine"),
         (["--launch-budget", "0"], "--launch-budget"),
         (["--launch-budget", "20", "--timeout", "20"], "a budget of 20 s needs a timeout above it, not 20 s"),
+        (["--", "-JSON", "x"], "-json, -input and -turns are set by imb"),
+        (["--", "--Input", "x"], "-json, -input and -turns are set by imb"),
         (["--resume", "--classic"], "--classic cannot be combined with --resume"),
         (["--resume", "--precision", "1"], "--precision cannot be combined with --resume"),
     ],
@@ -102,6 +116,8 @@ def test_mistakes_are_one_line(imb: Imb, tmp_path: Path, words: list[str], says:
         ("MPI1", ["PingPong", "Allreduce", "Barrier"], "-msglog 3:7", 4),
         ("MPI1", ["Bcast"], "-msgsize 1,2,4k -npmin 3", 3),
         ("MPI1", ["Sendrecv"], "-msglen LENGTHS -npmin 2", 3),
+        ("P2P", ["PingPong"], "-msgsz 8 -msgsz 1k", 2),
+        ("MT", ["PingPongMT"], "-count 1,8", 2),
         ("EXT", ["Unidir_Put", "Window"], "-msglog 4", 2),
         ("RMA", ["Unidir_put"], "-msglog 4 -aggregate_mode aggregate", 2),
         ("IO", ["S_Write_Indv", "P_Read_Priv"], "-msglog 2", 2),
@@ -120,8 +136,20 @@ def test_rows_are_estimated_as_the_suite_has_them(
     estimated = rows_of(component, names, words, ranks)  # type: ignore[arg-type]
     # Not every benchmark has both modes, short lengths may be rounded up to one, and S_ runs on one process alone.
     assert len(done.rows) <= estimated <= 2 * len(done.rows)
-    if component in ("MPI1", "NBC"):
+    if component in ("MPI1", "NBC", "P2P", "MT"):
         assert estimated == len(done.rows)
+
+
+def test_options_that_the_companion_knows_are_the_suites() -> None:
+    source = (Path(__file__).resolve().parents[2] / "src" / "cli" / "options.cpp").read_text()
+    rows = {row[: row.index('"')]: row for row in source.split('.name = "')[1:]}
+    assert {name for name, row in rows.items() if ".excludes = in_passes" in row} == {*NOT_IN_PASSES}
+    assert {name for name, row in rows.items() if ".action = " in row} == {*NOTHING_MEASURED}
+    assert {*PASSES, *LENGTHS, *NAME_LISTS, *SET_BY_IMB} <= rows.keys()
+    aliases = {
+        name: alias[1] for name, row in rows.items() if (alias := re.search(r'\.alias = "(\w+)"', row))
+    }
+    assert len(aliases) == 2 and all(option_name(f"--{alias}") == name for name, alias in aliases.items())
 
 
 def test_budgets_grow_with_rows() -> None:

@@ -45,13 +45,11 @@ from imb.model import sequential_design
 from imb.model.errors import ImbError, refuse_missing_benchmarks
 from imb.model.gpus import memory_of
 from imb.model.observations import METRICS, Key, Launch, Side
+from imb.model.suite_arguments import NAME_LISTS, PASSES, SET_BY_IMB, option_name
 from imb.stats import shift as stats
 from imb.stats.medians import known_median
 
 _NAMED = 4  # benchmarks that a command names; if there are more, it names their executables
-# Options that classic launches do not have, or that `imb run` sets.
-_OF_PASSES = {"-passes", "-precision", "-budget", "-turns", "-json"}
-_LISTS = {"-include", "-exclude"}  # options that take names of benchmarks
 LARGEST_DETECTABLE = 5.0  # a logarithm; above it, no minimum detectable change is given
 
 
@@ -306,8 +304,8 @@ def _arguments_of(launch: Launch) -> list[str]:
     kept: list[str] = []
     previous = ""
     for word in map(str, arguments):
-        is_name = word.lower() in named and previous not in _LISTS
-        if not (is_name or {previous, word} & _OF_PASSES):
+        is_name = word.lower() in named and option_name(previous) not in NAME_LISTS
+        if not (is_name or {option_name(previous), option_name(word)} & {*PASSES, *SET_BY_IMB}):
             kept.append(word)
         previous = word
     return kept

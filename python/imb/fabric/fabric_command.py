@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -32,6 +31,7 @@ from imb.cli.launching import (
 from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, PLACE, SESSION, SUBJECT, Form
 from imb.model.errors import ImbError
 from imb.model.hostlist import expand_hosts
+from imb.model.suite_arguments import option_name
 from imb.model.units import share_of
 from imb.report.terminal import say
 from imb.store.store import Archive
@@ -336,11 +336,7 @@ def _expand_hosts(hosts: str | None) -> str | None:
 def _choose_pairs(arguments: Sequence[str]) -> bool:
     """Whether IMB arguments choose the pairs. A launch with other pairs would have a different load, so there
     is only one stage."""
-    return any(
-        re.sub("^--?", "", argument).lower() in ("rounds", "halves")
-        for argument in arguments
-        if argument.startswith("-")
-    )
+    return any(option_name(argument) in ("rounds", "halves") for argument in arguments)
 
 
 def _size(text: str) -> tuple[str, int]:

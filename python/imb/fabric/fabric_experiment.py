@@ -8,7 +8,6 @@ continues after them. Launches are planned one at a time, because the limits of 
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from imb.experiments.launch_lines import problem_of
 from imb.fabric import fabric_planning
 from imb.fabric.fabric_planning import Size, SweepSettings
 from imb.model.errors import ImbError
+from imb.model.suite_arguments import LENGTHS, NAME_LISTS, NOTHING_MEASURED, option_name
 from imb.model.units import count_of, list_first, size
 from imb.report.terminal import say
 from imb.runner import session
@@ -393,9 +393,7 @@ def refuse_reserved_arguments(
         "endpoint": "give --endpoint",
         "pairs_file": "run IMB-FABRIC itself",
     }
-    instead |= dict.fromkeys(
-        ("msgsize", "msgsz", "msglen", "msglog", "include", "exclude"), "give -b NAME:BYTES"
-    )
+    instead |= dict.fromkeys((*LENGTHS, *NAME_LISTS), "give -b NAME:BYTES")
     if rounds:
         instead["rounds"] = "give --rounds"
     if quick:
@@ -404,11 +402,10 @@ def refuse_reserved_arguments(
         instead["pair_timeout"] = "omit --budget"
     spelling = {benchmark.lower(): benchmark for benchmark in benchmarks}
     for number, argument in enumerate(arguments):
-        # Read options as the suite does.
-        name = re.sub("^--?", "", argument).lower() if argument.startswith("-") else ""
+        name = option_name(argument)
         if name in instead:
             raise ImbError(f"{argument} is set by imb fabric; {instead[name]} instead")
-        if name in ("help", "h", "list", "version"):
+        if name in NOTHING_MEASURED:
             raise ImbError(f"{argument} measures nothing; run IMB-FABRIC {argument} itself")
         if benchmark := next(
             (spelling[word] for word in argument.lower().split(",") if word in spelling), None

@@ -13,6 +13,7 @@ from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.options import Memory
 from imb.model.records import Run, UsedGpu
+from imb.model.suite_arguments import option_name
 from imb.model.text import one_line
 
 KINDS = ("host", "pinned", "cuda", "cuda_managed", "rocm", "rocm_managed")
@@ -220,15 +221,16 @@ def uses_gpu(words: Sequence[str]) -> bool:
     """Whether these arguments of the suite choose GPU memory, a GPU, or a load on the GPU. Knows `-memory D,H`, `-memory D H` and the
     options of IMB-MPI1-GPU."""
     lowered = [word.lower() for word in words]
-    for at, word in enumerate(lowered):
-        if word in ("-gpu", "-gpu_select"):
+    for at, word in enumerate(words):
+        option = option_name(word)
+        if option == "gpu":
             return True
         value = lowered[at + 1] if at + 1 < len(lowered) else ""
-        if word == "-load" and value == "device":
+        if option == "load" and value == "device":
             return True
         second = lowered[at + 2] if at + 2 < len(lowered) else ""  # a kind of memory, or a benchmark
-        if word == "-memory" and _NOT_OF_THE_HOST & {*value.split(","), second}:
+        if option == "memory" and _NOT_OF_THE_HOST & {*value.split(","), second}:
             return True
-        if word == "-mem_alloc_type" and value in ("host", "device", "shared"):  # host: pinned
+        if option == "mem_alloc_type" and value in ("host", "device", "shared"):  # host: pinned
             return True
     return False

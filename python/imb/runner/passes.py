@@ -12,6 +12,7 @@ import msgspec
 from imb.model.catalog import default_benchmarks, suite_benchmarks
 from imb.model.errors import ImbError
 from imb.model.records import Component
+from imb.model.suite_arguments import NOT_IN_PASSES, NOTHING_MEASURED, PASSES, options_of, values_of
 from imb.model.units import parse_percent
 
 PRECISION = 0.02  # default half width of each row's 95 % interval, as a share
@@ -28,14 +29,6 @@ STALL_LEAST = 600.0  # least seconds without a record after which a launch count
 START = 2.0  # seconds, approximate, for MPI to start and end
 SUITE_BUDGET = 60.0  # the suite's default of -budget if -precision is given: src/model/options.h
 USUAL_LENGTHS = 24  # number of message sizes of a benchmark: 0, and 2^0 to 2^22
-_OURS = ("passes", "precision", "budget")
-_NOT_IN_PASSES = (
-    "show_tail",
-    "dumpfile",
-    "msg_pause",
-    "pause",
-)  # `.excludes = in_passes` in src/cli/options.cpp
-_NOTHING_MEASURED = ("help", "h", "list", "version")
 
 
 def precision_share(text: str) -> float:
@@ -71,8 +64,8 @@ def sampling_arguments(
 ) -> list[str]:
     """The suite's options in addition to `arguments`, the user's. If `parts` is above 1, launches are interleaved and each takes `parts`
     samples of a row. Raises ImbError if options contradict each other."""
-    options = _options(arguments)
-    sampling_options = [f"-{name}" for name in _OURS if name in options]
+    options = options_of(arguments)
+    sampling_options = [f"-{name}" for name in PASSES if name in options]
     if sampling.classic and (sampling.limit_names() or sampling_options):
         contradicted = [*sampling.limit_names(), *sampling_options][0]
         raise ImbError(
@@ -88,7 +81,7 @@ def sampling_arguments(
         sampling.classic
         or sampling_options
         or classic_reason(arguments)
-        or options.keys() & {*_NOTHING_MEASURED}
+        or options.keys() & {*NOTHING_MEASURED}
     ):
         return []
     usual = usual_budget(component, rows_of(component, names, arguments, ranks))
@@ -114,8 +107,8 @@ def budget_within(timeout: float | None, budget: float | None, usual: float) -> 
 
 def classic_reason(arguments: Sequence[str]) -> str | None:
     """The first of IMB's arguments that cannot be combined with passes, or None."""
-    options = _options(arguments)
-    return next((f"-{name}" for name in _NOT_IN_PASSES if name in options), None)
+    options = options_of(arguments)
+    return next((f"-{name}" for name in NOT_IN_PASSES if name in options), None)
 
 
 def usual_budget(component: Component, rows: int) -> float:
@@ -127,7 +120,7 @@ def most_seconds(arguments: Sequence[str]) -> float | None:
     """The most seconds that a launch with these IMB arguments takes, including its start, or None if they set no limit."""
     if (budget := budget_of(arguments)) is not None:
         return budget + START
-    options = _options(arguments)
+    options = options_of(arguments)
     return (
         SUITE_BUDGET + START if "precision" in options and not options.keys() & {"passes", "budget"} else None
     )
@@ -140,7 +133,7 @@ def time_limit(component: Component, arguments: Sequence[str], ranks: int, at_on
     if seconds is None:
         names = list(itertools.takewhile(lambda word: not word.startswith("-"), arguments))
         with contextlib.suppress(ValueError):
-            seconds = float(_options(arguments).get("time", SAMPLE)) * rows_of(
+            seconds = float(options_of(arguments).get("time", SAMPLE)) * rows_of(
                 component, names, arguments, ranks
             )
     return LIMIT_LEAST + LIMIT_TIMES * at_once * seconds if seconds else None
@@ -151,21 +144,21 @@ def stall_limit(arguments: Sequence[str], at_once: int) -> float:
     applies to launches without --timeout: a launch that keeps writing rows is never killed."""
     seconds = SAMPLE
     with contextlib.suppress(ValueError):
-        seconds = float(_options(arguments).get("time", SAMPLE))
+        seconds = float(options_of(arguments).get("time", SAMPLE))
     return max(STALL_LEAST, LIMIT_TIMES * at_once * (seconds if seconds > 0 else LONG_SAMPLE))
 
 
 def budget_of(arguments: Sequence[str]) -> float | None:
     """Seconds of passes that these IMB arguments request, or None if they set no limit."""
     with contextlib.suppress(KeyError, ValueError):
-        return float(_options(arguments)["budget"])
+        return float(options_of(arguments)["budget"])
     return None
 
 
 def rows_of(component: Component, names: Sequence[str], arguments: Sequence[str], ranks: int) -> int:
     """The approximate number of rows of a launch, over benchmarks, message sizes, process counts, transfer modes and variants."""
-    options = _options(arguments)
-    lengths = _lengths(component, options)
+    options = options_of(arguments)
+    lengths = _lengths(component, arguments)
     modes = (
         2 if component in ("EXT", "RMA", "IO") and options.get("aggregate_mode", "multi") == "multi" else 1
     )
@@ -191,13 +184,16 @@ def _entries(path: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def _lengths(component: Component, options: dict[str, str]) -> int:
+def _lengths(component: Component, arguments: Sequence[str]) -> int:
     """The number of message sizes of each benchmark."""
     usual = {"IO": 26, "MT": 4}.get(component, USUAL_LENGTHS)
+    options = options_of(arguments)
     with contextlib.suppress(ValueError, OSError):
         for listed in ("msgsize", "count"):
             if listed in options:
                 return options[listed].count(",") + 1
+        if single := values_of(arguments, "msgsz"):
+            return sum(sizes.count(",") + 1 for sizes in single)
         if "msglen" in options:
             return max(len(_entries(options["msglen"])), 1)
         if "msglog" in options:
@@ -226,13 +222,3 @@ def process_counts(least: int, ranks: int) -> int:
         least *= 2
         counts += 1
     return counts
-
-
-def _options(arguments: Sequence[str]) -> dict[str, str]:
-    """Option -> value, empty if it has none. As in the suite, options have one dash or two, in upper or lower case."""
-    words = [*arguments, ""]
-    return {
-        word.removeprefix("-").removeprefix("-").lower(): following
-        for word, following in itertools.pairwise(words)
-        if word.startswith("-") and not word.lstrip("-")[:1].isdigit()
-    }

@@ -69,7 +69,7 @@ class Progress:
     def _begin(self, run: Run) -> None:
         self._names = run.benchmarks or []
         self._limits = pass_limits(run)
-        if lengths := run.option("msgsize", list):
+        if lengths := run.option("msgsize", list) or run.option("count", list):
             self._lengths = len(lengths)
         elif exponents := re.fullmatch(r"(\d{1,2}):(\d{1,2})", run.option("msglog", str) or ""):
             self._lengths = lengths_of_powers(int(exponents[1]), int(exponents[2]))

@@ -37,6 +37,7 @@ from imb.model.secrecy import (
     secret_values,
 )
 from imb.model.sequential_design import SequentialDesign
+from imb.model.suite_arguments import SET_BY_IMB, option_name
 from imb.model.text import now
 from imb.model.units import count_of
 from imb.mpi.allocation import Allocation
@@ -252,7 +253,7 @@ def new_seed() -> int:
 def examine(plan: Plan) -> None:
     """Raises ImbError if a launcher does not support the request. Programs need not be built yet."""
     for item in {item.work_key(): item for item in plan.items}.values():
-        if any(word.lstrip("-") in ("json", "input", "turns") and word[:1] == "-" for word in item.arguments):
+        if any(option_name(word) in SET_BY_IMB for word in item.arguments):
             raise ImbError(
                 "-json, -input and -turns are set by imb; omit them, and name the benchmarks instead of -input"
             )

@@ -19,6 +19,14 @@ from imb.model.intent import Intent
 from imb.model.observations import completion_time_of
 from imb.model.outcomes import WRONG_DATA, incomplete_reason
 from imb.model.records import Failure, Result
+from imb.model.suite_arguments import (
+    LENGTHS,
+    NAME_LISTS,
+    NOT_IN_PASSES,
+    NOTHING_MEASURED,
+    PASSES,
+    option_name,
+)
 from imb.mpi.installations import Installation
 from imb.runner import passes
 from imb.runner.session import FinishedLaunch, Item, Plan, examine, growing_plan
@@ -33,20 +41,16 @@ SECONDS_PER_ROW = 0.05  # seconds that a launch measures for each row and varian
 LEAST = 2.0  # least seconds that a launch measures
 CHECKED = ["-check", "-iter", "3", "-iter_policy", "off", "-time", "5"]
 SCREENED = 20.0  # least time limit of a candidate, in seconds, and as a multiple of the time of the library's default
-_LENGTHS = ("msglog", "msgsize", "msgsz", "msglen", "count")
 _OURS = (
     "alternate",
     "npmin",
     "check",
-    "passes",
-    "precision",
-    "budget",
-    "include",
-    "exclude",
+    *PASSES,
+    *NAME_LISTS,
     "iter",
     "iter_policy",
 )
-_UNSUITED = ("help", "h", "list", "version", "show_tail", "dumpfile", "multi", "map", "input")
+_UNSUITED = (*NOTHING_MEASURED, *NOT_IN_PASSES, "multi", "map", "input")
 
 
 class TuneSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +152,7 @@ class Forecast(NamedTuple):
 def refuse_reserved_arguments(arguments: Sequence[str]) -> None:
     """Raises ImbError for IMB arguments that `imb tune` sets itself, or that it cannot use."""
     for word in arguments:
-        name = word.lstrip("-").lower() if word.startswith("-") else ""
+        name = option_name(word)
         if name in _OURS:
             raise ImbError(f"{word} is set by imb tune; omit it")
         if name in _UNSUITED:
@@ -290,7 +294,7 @@ def drop_length_options(arguments: Sequence[str]) -> list[str]:
     kept: list[str] = []
     drop = False
     for word in arguments:
-        if word.startswith("-") and word.lstrip("-").lower() in _LENGTHS:
+        if option_name(word) in LENGTHS:
             drop = True
         elif drop:
             drop = False

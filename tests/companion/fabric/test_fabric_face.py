@@ -602,6 +602,8 @@ def test_a_launch_without_records_ends_the_sweep(imb: Imb, tmp_path: Path) -> No
         (["--", "-msgsize", "64"], "-msgsize is set by imb fabric; give -b NAME:BYTES instead"),
         (["--", "--Endpoint", "rank"], "--Endpoint is set by imb fabric; give --endpoint instead"),
         (["--budget", "9", "--", "-pair_timeout", "1"], "-pair_timeout is set by imb fabric; omit --budget"),
+        (["--", "-MSGSZ", "64"], "-MSGSZ is set by imb fabric; give -b NAME:BYTES instead"),
+        (["--", "-H"], "-H measures nothing; run IMB-FABRIC -H itself"),
         (["--", "-help"], "-help measures nothing; run IMB-FABRIC -help itself"),
         (["--", "Pair_Bidirectional"], "give -b Pair_Bidirectional:BYTES instead"),
         (["--", "-iter", "3", "pair_bidirectional"], "give -b Pair_Bidirectional:BYTES instead"),

@@ -693,6 +693,8 @@ def test_dry_run_launches_nothing(tune: Tune, tmp_path: Path, words: list[str], 
         (["--budget", "soon"], "imb: --budget: not a duration: soon; give one such as 600, 30m or 2h"),
         (["--np", "1"], "imb: --np: not numbers of ranks: 1; give some such as 4 or 2,4,8"),
         (["Bcast", "--", "-check"], "imb: -check is set by imb tune; omit it"),
+        (["Bcast", "--", "-H"], "imb: -H cannot be combined with imb tune; omit it"),
+        (["Bcast", "--", "-pause", "9"], "imb: -pause cannot be combined with imb tune; omit it"),
         (
             ["--margin", "10000%"],
             "imb: --margin: not a percentage above 0 and below 10000: 10000%; give one such as 5%",
