@@ -8,7 +8,7 @@ temperature, other users). So the spread of launches alone never judges launches
 - Launches of the same round and session that measured the same cell are pairs: the effect of their session
   cancels in the difference.
 - Other launches of the same sessions are compared as launches.
-- Sessions of a side that began within APART of the first of them count as one, because they share what
+- Sessions of a side that began within SESSIONS_APART of the first of them count as one, because they share what
   differs between hours and days. The time counts from the first launch, not from the session before, so that
   hourly sessions do not merge in a chain.
 - If each side has several sessions and they share none, a session counts as one observation: its mean over
@@ -22,13 +22,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from imb.model.observations import Launch, Side, are_interleaved
 from imb.model.repeats import is_repeat
+from imb.model.session_spacing import SESSIONS_APART
 from imb.model.units import count_of
 from imb.stats.shift import FEWEST
 
@@ -37,8 +38,6 @@ Unit: TypeAlias = Literal["pair", "launch", "session"]
 FEWEST_PAIRS = 6  # with fewer pairs, the lost degrees of freedom cost more than pairing gains
 ASSUME = "if all were launched in one session, give --assume-one-session"
 NAMED = 3  # lost pairs that a note names
-# Counted from the first launch of a session; less than an hour, as an hourly job may start some minutes early.
-APART = timedelta(minutes=50)
 
 
 class LaunchPlace(NamedTuple):
@@ -104,7 +103,7 @@ def separate_sessions(side: Side) -> list[str]:
 
 
 def counted_sessions(side: Side) -> list[str | None]:
-    """For each launch, the session that it counts for: the first of the sessions that began within APART.
+    """For each launch, the session that it counts for: the first of the sessions that began within SESSIONS_APART.
     None if its session is unknown."""
     times: dict[str, datetime] = {}
     for launch in side.launches:
@@ -117,12 +116,12 @@ def counted_sessions(side: Side) -> list[str | None]:
 
 def firsts_within_reach(times: Mapping[str, datetime]) -> dict[str, str]:
     """For each session, the session that it counts for. `times`: when each session's first launch began. A
-    session that begins less than APART after a session that counts belongs to it; otherwise it counts itself.
+    session that begins less than SESSIONS_APART after a session that counts belongs to it; otherwise it counts itself.
     Later sessions do not move this limit."""
     firsts: dict[str, str] = {}
     first = None
     for session in sorted(times, key=lambda name: times[name]):
-        if first is None or times[session] - times[first] >= APART:
+        if first is None or times[session] - times[first] >= SESSIONS_APART:
             first = session
         firsts[session] = first
     return firsts
@@ -166,7 +165,7 @@ def design_of(a: Side, b: Side, *, assume_one_session: bool = False) -> Design:
         return Design(a, b, "launch")
     of_a, of_b = map(len, counts)
     near = (
-        f"; those that began within {APART.seconds // 60} minutes of the first count as one"
+        f"; those that began within {SESSIONS_APART.seconds // 60} minutes of the first count as one"
         if of_a + of_b < sum(map(len, sessions))
         else ""
     )

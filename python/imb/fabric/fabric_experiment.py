@@ -19,6 +19,7 @@ from imb.experiments.launch_lines import problem_of
 from imb.fabric import fabric_planning
 from imb.fabric.fabric_planning import Size, SweepSettings
 from imb.model.errors import ImbError
+from imb.model.statuses import SuiteStatus
 from imb.model.suite_arguments import LENGTHS, NAME_LISTS, NOTHING_MEASURED, option_name
 from imb.model.units import count_of, list_first, size
 from imb.report.terminal import say
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from imb.fabric.pair_records import PairLaunch
     from imb.runner.session import FinishedLaunch, Item, Plan
 
-USAGE = 2  # exit status of the suite for options that it refuses
 _LEAST = 2.0  # least seconds of a launch
 FIRST_ALONE = 4  # passes of a sweep with a single stage
 _ROUND = 0.1  # approximate seconds of a round
@@ -255,7 +255,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         self._launches_read = item.number
         run = self.archive.run(ended.run)
         recorded = "records.jsonl" in run.manifest.files
-        refused = ended.status == USAGE and not recorded and not self.sources
+        refused = ended.status == SuiteStatus.USAGE and not recorded and not self.sources
         if recorded:
             self.sources.append((run.name, run.folder / "records.jsonl"))
         if not (why := problem_of(self.archive, self._plan, ended, budgeted=True)):

@@ -19,6 +19,7 @@ from imb.health.figure_state import FigureState
 from imb.health.health_planning import HealthCheckSettings, LearnSettings, add_launch
 from imb.health.status import BAD
 from imb.model.errors import ImbError
+from imb.model.session_spacing import SESSIONS_APART
 from imb.model.statuses import Status
 from imb.model.text import now
 from imb.model.units import count_of
@@ -26,9 +27,6 @@ from imb.report.terminal import say
 from imb.runner.experiment import Experiment, Next, R, Say, SessionEnd
 from imb.runner.session import FinishedLaunch, Plan
 
-# Less than an hour, because an hourly job may start some minutes early. Equal to imb.compare.pairing.APART, whose import
-# takes longer than a check may.
-SESSIONS_APART = timedelta(minutes=50)
 STATUS = {"healthy": Status.GOOD, "suspect": Status.UNDECIDED, "inconclusive": Status.UNDECIDED, "bad": BAD}
 _NO_VERDICT = ("inconclusive", checks.CANNOT_JUDGE)
 H = TypeVar("H", bound=LearnSettings)

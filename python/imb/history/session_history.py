@@ -240,7 +240,7 @@ def _drop_measured_widths(launches: Sequence[Launch]) -> tuple[list[Launch], str
 
 def sessions_of(launches: Sequence[Launch]) -> tuple[list[list[Launch]], int]:
     """Launches with rows, each once, by session, both in the order of time; and the number of launches
-    without a date. Sessions that begin within APART of the first count as one, as in comparisons."""
+    without a date. Sessions that begin within SESSIONS_APART of the first count as one, as in comparisons."""
     once = {launch.name: launch for launch in launches if launch.rows}.values()
     dated = sorted(
         ((when, launch) for launch in once if (when := start_time(launch))), key=lambda pair: pair[0]

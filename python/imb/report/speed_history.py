@@ -17,6 +17,7 @@ from imb.model.observations import Key, Side
 from imb.model.units import percent_text
 from imb.report.marks import letter, positive_values, short_number
 from imb.stats.arrays import Values
+from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import group_means, nanmedian
 
 
@@ -36,8 +37,7 @@ def history_of(sides: Sequence[Side]) -> dict[str, Any] | None:
         groups.setdefault(key.curve(), {}).setdefault(band, []).append(key)
     if not groups:
         return None
-    # The probability of a false change anywhere on the page is 1 %.
-    histories = [_history(side, 0.01 / len(sides)) for side in ordered]
+    histories = [_history(side, ANY_FALSE / len(sides)) for side in ordered]
     curves: list[dict[str, Any]] = []
     changes: list[dict[str, Any]] = []
     for curve, of_bands in groups.items():

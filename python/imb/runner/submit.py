@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from imb.model.errors import ImbError
+from imb.model.statuses import Status
 from imb.runner.session import Plan, finished_launches, folder_of, intent_of, remaining_seconds
 from imb.runner.stored_sessions import expected_seconds
 from imb.store.store import Archive
@@ -95,7 +96,7 @@ def submit(
         job.cancel()
         raise
     code = status.exit_code if status else None
-    return SubmittedJob(str(job.native_id), output, errors, 1 if code is None else code)
+    return SubmittedJob(str(job.native_id), output, errors, Status.FAILED if code is None else code)
 
 
 def default_minutes(archive: Archive, plan: Plan) -> float:

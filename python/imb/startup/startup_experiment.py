@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from imb.model.statuses import Status
 from imb.model.units import count_of, percent_text
 from imb.report.terminal import say, write_json
 from imb.runner.experiment import ArchivedExperiment, SessionEnd, Shows
@@ -43,7 +44,7 @@ class StartupExperiment(ArchivedExperiment[StartupSettings, "list[Summary]"]):
             runs = [ended.run[:SHORT] for ended in executed.over if ended.outcome != "measured"]
             advice = f"; see `imb show {runs[0]}`" if runs else ""
             say(f"imb: {failed} of {count_of(len(plan.items), 'launch')} failed{advice}", err=True)
-        return 1 if failed else 0
+        return Status.FAILED if failed else Status.GOOD
 
 
 def summaries_of(archive: Archive, plan: Plan) -> list[Summary]:

@@ -133,9 +133,9 @@ def executed_algorithms(folder: Path, *, by_rank: bool, rare: float = 0) -> dict
         lines = path.read_text(errors="replace").splitlines()
         first = lines[0].split() if lines else []
         if len(first) != 6 or lines[-1] != "end":
-            raise ImbError(f"{path}: truncated report of a rank; what collectives execute is not known", 1)
+            raise ImbError(f"{path}: truncated report of a rank; what collectives execute is not known")
         if first[5] != "0":
-            raise ImbError(f"{path}: too many message sizes to watch; measure fewer collectives at once", 1)
+            raise ImbError(f"{path}: too many message sizes to watch; measure fewer collectives at once")
         rank, expected = int(first[1]), int(first[3])
         ranks.add(rank)
         counts: dict[Cell, dict[str, int]] = {}
@@ -151,7 +151,6 @@ def executed_algorithms(folder: Path, *, by_rank: bool, rare: float = 0) -> dict
             )
     if not ranks or len(ranks) < expected:
         raise ImbError(
-            f"{len(ranks)} of {expected or 'all'} ranks reported what they execute; is {folder} shared by the hosts?",
-            1,
+            f"{len(ranks)} of {expected or 'all'} ranks reported what they execute; is {folder} shared by the hosts?"
         )
     return {cell: frozenset(labels) for cell, labels in executed.items()}
