@@ -916,7 +916,7 @@ def test_a_row_that_one_launch_failed_to_measure_is_one_test_case(imb: Imb, arch
     assert len(cases) == 1 + len(found.bands) + len(found.rows)
     assert cases["MPI1.PingPong", str(one)] == "error"
     (error,) = ElementTree.fromstring(out).findall(f"testsuite/testcase[@name='{one}']/error")
-    wanted = f"out_of_memory; in the launches that measured it: {one.effect.verdict}: speedup "
+    wanted = f"out of memory; in the launches that measured it: {one.effect.verdict}: speedup "
     assert error.attrib["message"].startswith(wanted)
 
 

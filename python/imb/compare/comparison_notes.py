@@ -193,7 +193,7 @@ def _one_sided_failures(a: Side, b: Side) -> Iterator[str]:
     ]
     for name, ours, others in ((a.letter, failed[0], failed[1]), (b.letter, failed[1], failed[0])):
         if alone := [key for key in ours if key not in others]:
-            causes = dict.fromkeys((ours[key].cause or "failure").replace("_", " ") for key in alone)
+            causes = dict.fromkeys(ours[key].cause_text for key in alone)
             yield f"only {name} has failures: {_row_names(alone)}: {', '.join(causes)}"
 
 

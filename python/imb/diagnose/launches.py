@@ -13,7 +13,7 @@ from imb.model.facts import fact
 from imb.model.mpis import TRANSPORT_CHOICES
 from imb.model.observations import Key, Launch
 from imb.model.outcomes import incomplete_reason, with_message
-from imb.model.records import Problem
+from imb.model.records import Failure, Problem
 from imb.model.statuses import SuiteStatus
 from imb.model.text import shell_word
 from imb.model.units import count_of, size, sizes
@@ -52,24 +52,23 @@ _FAILED = {
 
 def failures(case: Case) -> Iterator[Finding]:
     """Yield rows that could not be measured."""
-    by_cause: dict[tuple[Key, str], list[tuple[Key, str]]] = {}
+    by_cause: dict[tuple[Key, str | None], list[tuple[Key, Failure]]] = {}
     for launch in case.side.launches:
         for key, failure in launch.failures.items():
-            row = (key, failure.detail or "")
-            by_cause.setdefault((key.curve(), failure.cause or "failure"), []).append(row)
+            by_cause.setdefault((key.curve(), failure.cause), []).append((key, failure))
     for (key, cause), rows in by_cause.items():
         is_expected = cause in ("invalid_processes", "unavailable")
         lengths = sorted({row_key.bytes for row_key, _ in rows if row_key.bytes is not None})
         at = f" at {sizes(lengths)}" if lengths else ""
-        detail = next((text for _, text in rows if text), "")
+        detail = next((failure.detail for _, failure in rows if failure.detail), "")
         yield Finding(
             level="information" if is_expected else "problem" if cause == "io_error" else "warning",
             rule="failures",
             where=str(key),
-            found=f"{cause.replace('_', ' ')}{at}, {count_of(len(rows), 'row')} not measured"
+            found=f"{rows[0][1].cause_text}{at}, {count_of(len(rows), 'row')} not measured"
             + (f" ({detail[:120]})" if detail else ""),
-            advice=_FAILED.get(cause, "see the output of the launch"),
-            evidence={"cause": cause, "rows": len(rows), "bytes": lengths},
+            advice=_FAILED.get(cause or "", "see the output of the launch"),
+            evidence={"cause": cause or "failure", "rows": len(rows), "bytes": lengths},
             weight=float(len(rows)),
         )
 

@@ -91,11 +91,10 @@ def _reason(archive: Archive, plan: Plan, ended: FinishedLaunch) -> str:
         return ended.problem
     if failure := next(archive.run(ended.run).records().of(Failure), None):
         length = "" if failure.bytes is None else f", {size(failure.bytes)}"
-        cause = (failure.cause or "cause unknown").replace("_", " ")
-        detail = f": {failure.detail}" if failure.detail else ""
+        remedy = ""
         if failure.cause == "over_budget":
-            detail += f"; {longer_budget(bool(plan.campaign) and plan.command != 'ab')}"
-        return f"{failure.benchmark}{length}: {cause}{detail}"
+            remedy = f"; {longer_budget(bool(plan.campaign) and plan.command != 'ab')}"
+        return f"{failure.benchmark}{length}: {failure.reason}{remedy}"
     reason = reason_of(archive.run(ended.run))
     return reason or ""
 

@@ -35,7 +35,7 @@ from imb.stats.arrays import Indices, Mask, Numbers, Values
 _NEXT = b"\n" + PAIR
 _OTHER = re.compile(rb"(?m)^(?!" + re.escape(PAIR) + rb").*\n?")
 _SHOWN = 5  # most problems of a file that are kept; further ones are only counted
-_NO_ANSWER = ("", "no_answer", "time_out")
+_NO_ANSWER = (None, "no_answer", "time_out")
 
 
 class _Line(Pair, gc=False, tag="pair"):
@@ -154,7 +154,7 @@ def _read_record(readers: list[_Reader], line: bytes, name: str, number: int) ->
         _begin_after_end(readers, name, number)
         if isinstance(record, Failure):
             ends = sorted((line_of_pair.a, line_of_pair.b))
-            readers[-1].causes[record.benchmark, line_of_pair.bytes, ends[0], ends[1]] = record.cause or ""
+            readers[-1].failures[record.benchmark, line_of_pair.bytes, ends[0], ends[1]] = record
         readers[-1].add([line_of_pair])
 
 
@@ -215,7 +215,7 @@ class _Reader:
         self.wrong = 0
         self.names: dict[str, int] = {}
         self.parts: list[list[npt.NDArray[np.generic]]] = []
-        self.causes: dict[tuple[str, int, int, int], str] = {}
+        self.failures: dict[tuple[str, int, int, int], Failure] = {}
 
     def add_problem(self, problem: Problem) -> None:
         self.wrong += 1
@@ -260,5 +260,9 @@ class _Reader:
             columns=Columns(list(self.names), *joined),
             problems=self.problems,
             wrong=self.wrong,
-            causes={key: cause for key, cause in self.causes.items() if cause not in _NO_ANSWER},
+            causes={
+                key: failure.cause_text
+                for key, failure in self.failures.items()
+                if failure.cause not in _NO_ANSWER
+            },
         )

@@ -187,7 +187,7 @@ def measure(plan: Plan, item: Item, figures: Collection[str]) -> HealthLaunch:
         raise MeasurementError(f"the launch did not complete: {clause}", status=Status.UNDECIDED)
     if failed := next((record for record in records if isinstance(record, Failure)), None):
         raise MeasurementError(
-            f"{failed.benchmark} was not measured: {failed.cause}", status=Status.UNDECIDED
+            f"{failed.benchmark} was not measured: {failed.reason}", status=Status.UNDECIDED
         )
     ranks = len(runs[0].ranks or [])
     if ranks not in (0, variant.intent.ranks):

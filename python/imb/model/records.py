@@ -453,6 +453,16 @@ class Failure(Place, kw_only=True, tag_field="record", tag="failure", rename={"p
     pass_: OrAbsent[int] = None
     round: OrAbsent[int] = None
 
+    @property
+    def cause_text(self) -> str:
+        """`out of memory`"""
+        return (self.cause or "unknown cause").replace("_", " ")
+
+    @property
+    def reason(self) -> str:
+        """`out of memory: 3 GiB needed`"""
+        return f"{self.cause_text}: {self.detail}" if self.detail else self.cause_text
+
 
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     """How the launch ended. A launch without this record was cut off. `passes` and the seconds are set if it was measured in passes."""

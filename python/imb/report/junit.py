@@ -92,15 +92,7 @@ def comparison_cases(comparison: Comparison, b: Side | None = None) -> list[Test
 def _failed_cases(side: Side) -> dict[tuple[str, str], TestCase]:
     """Test cases for the rows that launches failed to measure, by class name and name."""
     failures = {key: failure for launch in side.launches for key, failure in launch.failures.items()}
-    cases = [
-        TestCase(
-            _group(key),
-            str(key),
-            "error",
-            f"{failure.cause or 'not measured'}: {failure.detail or ''}".rstrip(": "),
-        )
-        for key, failure in failures.items()
-    ]
+    cases = [TestCase(_group(key), str(key), "error", failure.reason) for key, failure in failures.items()]
     return {(case.group, case.name): case for case in cases}
 
 

@@ -109,7 +109,7 @@ def title_of(record: Result | Failure) -> str:
 
 def failures_of(records: Iterable[Result | Failure]) -> list[str]:
     """One line per failure."""
-    return [f"{_failed_row(record)}: {_reason(record)}" for record in records if isinstance(record, Failure)]
+    return [f"{_failed_row(record)}: {record.reason}" for record in records if isinstance(record, Failure)]
 
 
 def failures_by_reason(records: Iterable[Result | Failure]) -> list[str]:
@@ -117,7 +117,7 @@ def failures_by_reason(records: Iterable[Result | Failure]) -> list[str]:
     rows: dict[str, list[Failure]] = {}
     for record in records:
         if isinstance(record, Failure):
-            rows.setdefault(_reason(record), []).append(record)
+            rows.setdefault(record.reason, []).append(record)
     lines = []
     for reason, (first, *others) in rows.items():
         more = f" and {count_of(len(others), 'other row')}" if others else ""
@@ -127,11 +127,6 @@ def failures_by_reason(records: Iterable[Result | Failure]) -> list[str]:
 
 def _failed_row(record: Failure) -> str:
     return title_of(record) + ("" if record.bytes is None else f", {size(record.bytes)}")
-
-
-def _reason(record: Failure) -> str:
-    cause = (record.cause or "failure").replace("_", " ")
-    return f"{cause}: {record.detail or ''}".rstrip(": ")
 
 
 def evidence_of(results: Iterable[Result]) -> str | None:

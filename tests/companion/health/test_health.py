@@ -22,14 +22,13 @@ import numpy as np
 import pytest
 from companion import cluster, fake_mpi
 from companion.door import Imb, Said
-from imb.compare import pairing
 from imb.health import checks, limits
 from imb.health.figure_state import FigureState
-from imb.health.health_experiment import SESSIONS_APART, CheckExperiment
+from imb.health.health_experiment import CheckExperiment
 from imb.health.health_planning import add_launch, learning_plan
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
-from imb.model.records import Mpi
+from imb.model.records import End, Failure, Mpi, Run, write
 from imb.mpi import installations, load, suite_build
 from imb.runner.experiment import Next
 
@@ -113,7 +112,6 @@ def site(tmp_path: Path, imb: Imb, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def test_sessions_are_learned_an_hour_apart(site: Site, tmp_path: Path) -> None:
-    assert SESSIONS_APART == pairing.APART
     other = fake_mpi.make(tmp_path / "other")[1]
     site.learn(1)
     assert site.launches == limits.LAUNCHES
@@ -343,6 +341,15 @@ def test_a_failed_launch_is_inconclusive(site: Site, launcher: str, why: str) ->
     said = site()
     assert said.code == 0 and said.out.startswith("inconclusive: ") and why in said.out
     assert site("--strict").code == 11
+
+
+def test_the_cause_of_a_row_that_was_not_measured_is_named(site: Site) -> None:
+    site.learn()
+    failure = Failure(benchmark="PingPong", processes=2, cause="out_of_memory", detail="3 GiB needed")
+    records = Path(str(site.options[1]), "bin", "records-2")
+    records.write_bytes(write([Run(component="MPI1"), failure, End(state="complete", measured=0)]))
+    said = site()
+    assert said.code == 0 and "PingPong was not measured: out of memory: 3 GiB needed" in said.out, said
 
 
 def test_a_busy_host_is_inconclusive(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def _sweep(
         for (name, length, *ends), cause in launch.causes.items():
             if (name, length) == key and max(ends) < len(table):
                 low, high = sorted(int(table[end]) for end in ends)
-                causes[low, high] = cause.replace("_", " ")
+                causes[low, high] = cause
         own_passes, own_rounds = columns.passes[selected] + passes, columns.rounds[selected] + rounds
         a, b = table[columns.a[selected]], table[columns.b[selected]]
         parts.append(
