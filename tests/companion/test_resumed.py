@@ -48,6 +48,24 @@ def test_ab_ends_with_its_comparison(imb: Imb, archive: Archive, fake: list[obje
     assert [(side["launches_a"], side["launches_b"]) for side in found] == [(3, 3)] * 2
 
 
+def test_an_interrupt_of_the_comparison_is_continued(
+    imb: Imb, archive: Archive, fake: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All launches are over; the verdict is what is left."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("imb.compare.comparison.compare", interrupt)
+        stopped = imb(*ab(fake, "--launches", 3, "PingPong"))
+    [session] = (archive.folder / "sessions").iterdir()
+    assert stopped.code == 130
+    assert stopped.err.endswith(f"imb: interrupted; continue with `imb run --resume {session.name}`\n")
+    again = imb("run", "--resume")
+    assert again.code in (0, 10, 11) and "PingPong" in again.out, again
+
+
 def test_a_check_ends_with_its_verdict(imb: Imb, archive: Archive, fake: list[object]) -> None:
     assert imb("run", "PingPong", *fake, "--launches", 3, "--label", "x").code == 0
     assert imb("baseline", "set", "b", "x").code == 0
