@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often `imb fabric` names the slow component, and how often one that is not slow.
+"""How often `imb fabric` names the slow element, and how often one that is not slow.
 
     bench/fabric.py [--draws 1000] [--from 0] [--hosts 64,256,1024] [--seconds 600] [--noise 0.02,recorded] [--passes N] [--differ 0]
         [--blind together]
@@ -8,7 +8,7 @@
 Sweeps over pairs of a fat tree and of a dragonfly are computed, not run: the time of a pair is that of its distance, divided by
 the least speed on its routes, both ways at once as in Pair_Bidirectional, without contention between pairs of a round. bench/fabric_routes.py
 shows that SimGrid's messages take the same routes and times. 0 to 3
-components (host, link between switches, switch port of a host) are slowed by 10 % or 50 %. Noise is recorded: deviations of
+elements (host, link between switches, switch port of a host) are slowed by 10 % or 50 %. Noise is recorded: deviations of
 launches of a row of bench/pool.parquet from its median, runs of successive launches as passes of a pair. Their spread (17 % on the
 machine that recorded them, a shared one) is scaled to 2 % unless --noise has `recorded`. A pair keeps its row; each launch begins at
 another place of it.
@@ -22,8 +22,8 @@ pairs were measured, as many passes again, up to 48. A further launch confirms w
 Beside it, on the same data (not with --no-thresholds): thresholds on the mean time of a host's pairs, 5 % above the median of hosts, and
 mean + 3 standard deviations of hosts.
 
-Named: of the slowed components. Or as alternative: it is reported slow beside others that the sweep does not separate it from. False name:
-draws with a named component that is not slowed. Confused: a link is named for a slowed host, or the other way round.
+Named: of the slowed elements. Or as alternative: it is reported slow beside others that the sweep does not separate it from. False name:
+draws with a named element that is not slowed. Confused: a link is named for a slowed host, or the other way round.
 Exit status: 0 when everything ran, whatever it shows.
 """
 
@@ -45,13 +45,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 from imb.fabric.judging import inference
-from imb.fabric.judging.components import FEWEST, Component, Components, components_of
+from imb.fabric.judging.elements import FEWEST, FabricElement, FabricElements, elements_of
 from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.round_plans import Circle, Round
 from imb.fabric.judging.stages import search
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import LinkGroup, Topology, graph
-from imb.fabric.judging.verdict import Verdict
+from imb.fabric.judging.verdict import SweepVerdict
 from imb.stats.arrays import Mask, Numbers
 from imb.stats.error_rates import ANY_FALSE
 
@@ -177,7 +177,7 @@ class Noise:
 
 
 class Truth:
-    """A network with slowed components, and the noise of its pairs."""
+    """A network with slowed elements, and the noise of its pairs."""
 
     def __init__(
         self,
@@ -258,22 +258,22 @@ def sweep_of(
 
 
 @cache
-def whole_components(network: str, hosts: int) -> Components:
+def whole_elements(network: str, hosts: int) -> FabricElements:
     """Of a sweep of all pairs: the same in each draw."""
     topology = NETWORKS[network](hosts).topology
     a, b = (one.astype(np.int32) for one in np.triu_indices(hosts, 1))
     ends = tuple(Endpoint(at, name) for at, name in enumerate(topology.hosts))
-    return components_of(ends, a, b, topology)
+    return elements_of(ends, a, b, topology)
 
 
-def part_of(whole: Components, columns: npt.NDArray[np.int64]) -> Components:
-    """Those of the pairs in these columns, as components_of has them."""
+def part_of(whole: FabricElements, columns: npt.NDArray[np.int64]) -> FabricElements:
+    """Those of the pairs in these columns, as elements_of has them."""
     member = whole.member[:, columns]
     hash_of = np.random.default_rng(8).integers(1, 2**40, len(columns))
     keys = list(zip(np.diff(member.indptr).tolist(), (member @ hash_of).tolist(), strict=True))
     rows: dict[tuple[int, int], int] = {}
     kept: list[int] = []
-    each: list[Component] = []
+    each: list[FabricElement] = []
     for at, (key, one) in enumerate(zip(keys, whole.each, strict=True)):
         if key[0] < FEWEST:
             continue
@@ -285,26 +285,26 @@ def part_of(whole: Components, columns: npt.NDArray[np.int64]) -> Components:
             rows[key] = len(each)
             each.append(one)
             kept.append(at)
-    return Components(tuple(each), member[kept])
+    return FabricElements(tuple(each), member[kept])
 
 
 @contextmanager
-def known_components(network: Network) -> Iterator[None]:
+def known_elements(network: Network) -> Iterator[None]:
     """From those of all pairs, as building them is half of the time of a judgment."""
 
-    def known(ends: Sequence[Endpoint], a: Numbers, b: Numbers, *_: Any) -> Components:
+    def known(ends: Sequence[Endpoint], a: Numbers, b: Numbers, *_: Any) -> FabricElements:
         many = len(ends)
-        whole = whole_components(network.name, many)
+        whole = whole_elements(network.name, many)
         if len(a) == many * (many - 1) // 2:
             return whole
         low = a.astype(np.int64)
         return part_of(whole, low * (2 * many - low - 1) // 2 + b - low - 1)
 
-    inference.components_of = known  # type: ignore[assignment, attr-defined]
+    inference.elements_of = known  # type: ignore[assignment, attr-defined]
     try:
         yield
     finally:
-        inference.components_of = components_of  # type: ignore[attr-defined]
+        inference.elements_of = elements_of  # type: ignore[attr-defined]
 
 
 def joined(parts: Sequence[Sweep]) -> Sweep:
@@ -334,7 +334,7 @@ def by_thresholds(sweep: Sweep) -> tuple[set[str], set[str]]:
 
 @dataclass
 class Searched:
-    """`state`: of the verdict; `named`: components; `others`: of each significant one, it and its alternatives; `rounds`: different ones; `passes`: of the first."""
+    """`state`: of the verdict; `named`: elements; `others`: of each significant one, it and its alternatives; `rounds`: different ones; `passes`: of the first."""
 
     state: str
     named: set[str]
@@ -352,11 +352,11 @@ def searched(truth: Truth, quick: bool, random: np.random.Generator, given: int 
     sizes = [("Pair_Bidirectional", 65536)]
     seed = int(random.integers(1 << 30))
 
-    def judge() -> Verdict:
+    def judge() -> SweepVerdict:
         return judge_sweeps([joined(parts)], topology)
 
     rounds = passes = done = 0
-    with nullcontext() if truth.blind else known_components(truth.network):
+    with nullcontext() if truth.blind else known_elements(truth.network):
         for stage in search(count, seed, sizes, WANTED, judge, quick=quick, passes=given):
             if stage.why in ("first", "wider"):
                 rounds += count - 1 if stage.rounds is None else len(stage.rounds)
@@ -469,7 +469,7 @@ def speed() -> str:
     right = named == sorted(name for _, name, _ in truth.slowed)
     return (
         f"1,024 hosts, {len(sweep.seconds):,} times (10 passes): judged in {seconds:.1f} s, at most {memory:.2f} GiB of memory "
-        f"with the simulation; {'both' if right else 'not the two'} slowed components named"
+        f"with the simulation; {'both' if right else 'not the two'} slowed elements named"
     )
 
 
@@ -480,7 +480,7 @@ def main() -> int:
     parser.add_argument("--hosts", default="64,256,1024")
     parser.add_argument("--networks", default="fat tree,dragonfly")
     parser.add_argument("--sweeps", default="full,quick")
-    parser.add_argument("--counts", default="0,1,2,3", help="slowed components")
+    parser.add_argument("--counts", default="0,1,2,3", help="slowed elements")
     parser.add_argument("--slow", default="0.1,0.5")
     parser.add_argument("--noise", default="0.02", help="spreads, or `recorded`")
     parser.add_argument("--seconds", type=float, default=60.0, help="at most, for each row of the table")

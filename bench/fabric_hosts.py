@@ -128,7 +128,7 @@ class Bench:
 
 
 def table(found: list[dict[str, Any]], mpis: list[str]) -> str:
-    """How often which component was named."""
+    """How often which element was named."""
     lines = [
         f"{'MPI':10} {'condition':10} {'judged':9} {'n':>3} {'named':>6} {'other':>6}  states; other names"
     ]

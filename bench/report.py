@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from imb.model.records import End, Kind, Rank, Record, Result, Run, write
+from imb.model.records import BenchmarkKind, End, Rank, Record, Result, Run, write
 
 TRANSFERS = ("PingPong", "PingPing", "Sendrecv", "Exchange")
 COLLECTIVES = (
@@ -49,7 +49,7 @@ def table(number: int, random: np.random.Generator) -> bytes:
         )
     ]
     for name in (*TRANSFERS, *COLLECTIVES, "Barrier"):
-        kind: Kind = "single_transfer" if name in TRANSFERS else "collective"
+        kind: BenchmarkKind = "single_transfer" if name in TRANSFERS else "collective"
         for n in [None] if name == "Barrier" else LENGTHS if name in TRANSFERS else LENGTHS[:-2]:
             seconds = float((1.5e-6 + (n or 0) / 1e10) * np.exp(random.normal(0, 0.03)))
             records.append(

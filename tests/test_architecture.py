@@ -1,5 +1,6 @@
 """The house as docs/architecture.md draws it: an include that is not listed there is not allowed."""
 
+import ast
 import importlib
 import re
 from collections import Counter
@@ -327,18 +328,32 @@ def test_no_import_circle():
     assert not left
 
 
-def test_names_of_modules_and_of_classes_are_unique():
-    """So that a name leads to one place. A plural is no other name. Classes that begin with _ belong to their module."""
+def public_types(text):
+    """Names of the classes and type aliases of a module. An alias is assigned to a name in CamelCase."""
+    for node in ast.parse(text).body:
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        names += [node.name] if isinstance(node, ast.ClassDef) else []
+        yield from (
+            name for name in names if re.fullmatch(r"(?:[A-Z][a-z0-9]*)+", name) and not name.isupper()
+        )
+
+
+def test_names_of_modules_and_of_types_are_unique():
+    """So that a name leads to one place. A plural is no other name. Types that begin with _ belong to their module."""
     modules = Counter(
         path.stem.strip("_").removesuffix("s")
         for path, _ in python_sources()
         if path.stem not in ("__init__", "__main__")
     )
-    classes = Counter(
-        name for _, text in python_sources() for name in re.findall(r"(?m)^class ([A-Z]\w*)", text)
-    )
+    types = Counter(name for _, text in python_sources() for name in public_types(text))
+    assert {"Run", "BenchmarkKind"} <= types.keys()
     assert [name for name, count in modules.items() if count > 1] == []
-    assert [name for name, count in classes.items() if count > 1] == []
+    assert [name for name, count in types.items() if count > 1] == []
 
 
 def experiments():

@@ -1,6 +1,6 @@
-"""Sweeps of fabrics whose slow component is known, judged as `imb fabric` does: how often it is named, and how often another one is.
+"""Sweeps of fabrics whose slow element is known, judged as `imb fabric` does: how often it is named, and how often another one is.
 
-A sweep is computed, not run. The time of a pair is that of its distance, times the slowest component on its route, times noise. The stages are those of the
+A sweep is computed, not run. The time of a pair is that of its distance, times the slowest element on its route, times noise. The stages are those of the
 program: as many passes and launches as it would start. A fat tree has static routes by destination (D-mod-k), which a topology file does not have.
 """
 
@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.round_plans import Circle, whole_sweep
-from imb.fabric.judging.stages import Stage, search
+from imb.fabric.judging.stages import SweepStage, search
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.sweep_parts import BOTH_WAYS
 from imb.fabric.judging.topology import Topology, graph
-from imb.fabric.judging.verdict import Verdict
+from imb.fabric.judging.verdict import SweepVerdict
 from scipy.stats import beta
 
 Values = npt.NDArray[np.float64]
@@ -132,14 +132,14 @@ FABRICS = ("flat", "tree", "fat tree", "blind")
 
 @dataclass
 class Fault:
-    """`right`: names that are right, of components; `slows`: which pairs, by sender and receiver."""
+    """`right`: names that are right, of elements; `slows`: which pairs, by sender and receiver."""
 
     right: Callable[[str], bool]
     slows: Callable[[Ends, Ends], npt.NDArray[np.bool_]]
 
 
 def fault_of(kind: str, fabric: Fabric, random: np.random.Generator) -> Fault:
-    """Of a component that is drawn."""
+    """Of an element that is drawn."""
     one = int(random.integers(fabric.hosts))
     leaf = fabric.leaf
     mine = f"n{one}"
@@ -213,7 +213,7 @@ class Launches:
             for a, b in pairs:
                 self.rounds[a, b] = self.rounds[b, a] = number
 
-    def launch(self, stage: Stage) -> None:
+    def launch(self, stage: SweepStage) -> None:
         """In every second pass, pairs have the other direction; those of a list have that of the list."""
         if stage.rounds is None:
             low, high = (one.astype(np.int32) for one in np.triu_indices(self.fabric.hosts, 1))
@@ -247,22 +247,22 @@ class Launches:
         return Sweep(ends, self.benchmark, 1 << 20, a, b, passes.astype(np.int32), zero, seconds, launches=launches)  # fmt: skip
 
 
-def named_of(verdict: Verdict) -> set[str]:
-    """Components, and pairs that are named for one direction."""
+def named_of(verdict: SweepVerdict) -> set[str]:
+    """Elements, and pairs that are named for one direction."""
     return {one.name for one in verdict.suspects if one.named}
 
 
-def drained_of(verdict: Verdict) -> set[str]:
+def drained_of(verdict: SweepVerdict) -> set[str]:
     """Hosts that `imb fabric --drain` takes out of service."""
     return {one.name for one in verdict.suspects if one.named and one.kind in ("core", "host")}
 
 
-def asymmetric_of(verdict: Verdict, names: Sequence[str]) -> set[str]:
+def asymmetric_of(verdict: SweepVerdict, names: Sequence[str]) -> set[str]:
     return {f"{names[one.a]} - {names[one.b]}" for one in verdict.asymmetric}
 
 
-def stages_of(launches: Launches, topology: Topology | None, seed: int) -> tuple[Iterator[Stage], Callable[[], Verdict]]:  # fmt: skip
-    def judge() -> Verdict:
+def stages_of(launches: Launches, topology: Topology | None, seed: int) -> tuple[Iterator[SweepStage], Callable[[], SweepVerdict]]:  # fmt: skip
+    def judge() -> SweepVerdict:
         return judge_sweeps([launches.sweep()], topology)
 
     sizes = [(launches.benchmark, 1 << 20)]

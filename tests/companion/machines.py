@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from imb.model.records import End, Kind, Rank, Record, Result, Run, write
+from imb.model.records import BenchmarkKind, End, Rank, Record, Result, Run, write
 
 LENGTHS = (0, *(2**i for i in range(23)))
 LATENCY, BANDWIDTH, REDUCED = 1.5e-6, 10e9, 20e9  # seconds, bytes per second
@@ -30,7 +30,9 @@ COLLECTIVES: dict[str, Callable[[int, float], float]] = {
 }
 
 
-def row(benchmark: str, processes: int, n: int | None, seconds: float, kind: Kind, **more: Any) -> Result:
+def row(
+    benchmark: str, processes: int, n: int | None, seconds: float, kind: BenchmarkKind, **more: Any
+) -> Result:
     """As the suite writes it: single transfers have a rate."""
     rate = {"bytes_per_second": n / seconds} if kind != "collective" and n is not None else {}
     fields: dict[str, Any] = {
@@ -87,7 +89,7 @@ def curve(
     seconds: Callable[[int], float],
     name: str = "PingPong",
     processes: int = 2,
-    kind: Kind = "single_transfer",
+    kind: BenchmarkKind = "single_transfer",
 ) -> list[Record]:
     """One benchmark over all lengths, without noise."""
     return [row(name, processes, n, seconds(n), kind) for n in LENGTHS]

@@ -15,9 +15,9 @@ from imb.model.options import PassLimits, pass_limits
 from imb.model.records import (
     PARTS,
     QUANTILES,
+    BenchmarkKind,
     End,
     Failure,
-    Kind,
     Mode,
     Result,
     Run,
@@ -927,7 +927,7 @@ counts = st.integers(1, 10**7)
 @st.composite
 def tables(draw: st.DrawFn) -> list[Result]:
     """Rows of one table, of a kind that the classic text has."""
-    kinds: list[tuple[Kind, str]] = [
+    kinds: list[tuple[BenchmarkKind, str]] = [
         ("single_transfer", "PingPong"),
         ("parallel_transfer", "Sendrecv"),
         ("collective", "Bcast"),

@@ -63,9 +63,9 @@ def test_the_types_have_the_fields_of_the_schema(name: str) -> None:
     ("words", "where"),
     [
         (records.Component, ("run", "component")),
-        (records.Kind, ("place", "kind")),
-        (records.Cause, ("failure", "cause")),
-        (records.State, ("end", "state")),
+        (records.BenchmarkKind, ("place", "kind")),
+        (records.FailureCause, ("failure", "cause")),
+        (records.EndState, ("end", "state")),
     ],
 )
 def test_words_are_those_of_the_schema(words: Any, where: tuple[str, str]) -> None:
@@ -237,7 +237,7 @@ results = st.builds(
     benchmark=st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1).filter(
         lambda name: not name.startswith("Multi-")
     ),
-    kind=st.sampled_from(typing.get_args(records.Kind)),
+    kind=st.sampled_from(typing.get_args(records.BenchmarkKind)),
     multi=st.just("off"),
     processes=whole,
     group_count=st.just(1),

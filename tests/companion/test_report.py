@@ -17,7 +17,7 @@ import plotly.graph_objects
 import pytest
 from companion.door import Imb
 from companion.machines import curve, healthy, launch, message, row, save
-from imb.compare.comparison import Effect, Verdict, compare
+from imb.compare.comparison import ComparisonVerdict, Effect, compare
 from imb.diagnose import diagnose
 from imb.model.observations import Side
 from imb.model.records import Record, write
@@ -420,7 +420,7 @@ def test_a_row_has_one_interval_everywhere(archive: Archive, imb: Imb, factor: f
         assert name in " ".join(text.split())
 
 
-def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
+def effect(verdict: ComparisonVerdict, speed: float, low: float, high: float) -> Effect:
     return Effect(
         speed=speed, low=0.5, high=2.0, p=0.02, q=0.06, spread=0.1, launches_a=8, launches_b=8, verdict=verdict, needed=9,
         simultaneous=(low, high), interval=(low, high), adjusted=True,
@@ -428,7 +428,7 @@ def effect(verdict: Verdict, speed: float, low: float, high: float) -> Effect:
 
 
 def test_an_interval_of_a_row_alone_has_its_confidence_beside_it() -> None:
-    def alone(verdict: Verdict) -> Effect:
+    def alone(verdict: ComparisonVerdict) -> Effect:
         return msgspec.structs.replace(effect(verdict, 0.97, 0.96, 0.98), adjusted=False, confidence=0.95)
 
     assert (

@@ -27,8 +27,8 @@ from imb.compare.comparison_notes import caveats, remarks
 from imb.compare.condition_diff import Difference, differences, values_of
 from imb.compare.effects import EXIT as EXIT
 from imb.compare.effects import CompareSettings as CompareSettings
+from imb.compare.effects import ComparisonVerdict as ComparisonVerdict
 from imb.compare.effects import Effect as Effect
-from imb.compare.effects import Verdict as Verdict
 from imb.compare.effects import (
     combine_looks,
     effects_of,
@@ -101,7 +101,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     launches_a: int
     launches_b: int
     settings: CompareSettings
-    verdict: Verdict
+    verdict: ComparisonVerdict
     pairs: bool
     detectable: float | None
     needed: int | None
@@ -243,7 +243,7 @@ def compare(
     )
 
 
-def _session_bound_verdict(signs: Sequence[int]) -> Verdict:
+def _session_bound_verdict(signs: Sequence[int]) -> ComparisonVerdict:
     """The verdict of a comparison if only bands beyond the bound of sessions have a verdict. A gain in these
     bands does not exclude a loss in others."""
     if -1 not in signs:
@@ -443,7 +443,7 @@ def _detectable_change(
     return float(np.expm1(change)) if change < LARGEST_DETECTABLE else None
 
 
-_WORST_FIRST: tuple[Verdict, ...] = (
+_WORST_FIRST: tuple[ComparisonVerdict, ...] = (
     "slower",
     "mixed",
     "differs",
@@ -454,6 +454,6 @@ _WORST_FIRST: tuple[Verdict, ...] = (
 )
 
 
-def worst_verdict(comparisons: Sequence[Comparison]) -> Verdict:
+def worst_verdict(comparisons: Sequence[Comparison]) -> ComparisonVerdict:
     """The worst verdict of several comparisons."""
     return min((comparison.verdict for comparison in comparisons), key=_WORST_FIRST.index)

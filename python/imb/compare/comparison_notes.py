@@ -41,7 +41,7 @@ def caveats(
     b: Side,
     comparison: Comparison,
     both: Logs,
-    conditions: tuple[condition_diff.Values, condition_diff.Values],
+    conditions: tuple[condition_diff.ConditionValues, condition_diff.ConditionValues],
     earlier: Sequence[Launch] = (),
 ) -> Iterator[str]:
     """Yield notes, the most important first. `comparison`, `both` and the `conditions` of both sides come

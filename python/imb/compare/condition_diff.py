@@ -27,7 +27,9 @@ _NAMED = 2  # settings in the name of a side
 _LONGEST = 40  # characters of each setting
 _PLACES = {row.id: place for place, row in enumerate(CONDITIONS)}
 
-Values: TypeAlias = dict[str, list[str]]  # the conditions of a side: distinct texts by id of the condition
+ConditionValues: TypeAlias = dict[
+    str, list[str]
+]  # the conditions of a side: distinct texts by id of the condition
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -48,7 +50,9 @@ def sort_key(id: str) -> tuple[int, str]:
     return _PLACES.get(id, len(_PLACES)), condition(id).label
 
 
-def differences(a: Side, b: Side, *, values: tuple[Values, Values] | None = None) -> list[Difference]:
+def differences(
+    a: Side, b: Side, *, values: tuple[ConditionValues, ConditionValues] | None = None
+) -> list[Difference]:
     """Conditions that are known on both sides and differ between the sides or within one; the most important
     first. `values`: the conditions of both sides, if the caller has them."""
     of_a, of_b = values or values_of(a, b)
@@ -87,7 +91,7 @@ def names_of_sides(differing: Sequence[Difference]) -> tuple[str, str] | None:
     return abridge(a, _NAMED), abridge(b, _NAMED)
 
 
-def common_path(of_a: Values, of_b: Values, differing: Sequence[Difference]) -> str | None:
+def common_path(of_a: ConditionValues, of_b: ConditionValues, differing: Sequence[Difference]) -> str | None:
     """A sentence if sides that differ in a setting sent their messages over the same path, so that the
     setting selected no other transport. None if the paths differ or are unknown."""
     names = names_of_sides(differing)
@@ -112,7 +116,7 @@ def _setting(id: str, value: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _add_interface(difference: Difference, of_a: Values, of_b: Values) -> Difference:
+def _add_interface(difference: Difference, of_a: ConditionValues, of_b: ConditionValues) -> Difference:
     """If both sides have the same binary interface (ABI), add it to the difference between MPI libraries: one
     executable may then have run with both. Other differences are returned unchanged."""
     interfaces = [values.get("build.interface", []) for values in (of_a, of_b)]
@@ -122,7 +126,7 @@ def _add_interface(difference: Difference, of_a: Values, of_b: Values) -> Differ
     return Difference(difference.name, a, b)
 
 
-def unknown_conditions(of_a: Values, of_b: Values) -> tuple[list[str], list[str]]:
+def unknown_conditions(of_a: ConditionValues, of_b: ConditionValues) -> tuple[list[str], list[str]]:
     """Labels of the conditions that are known for B only, and of those that are known for A only."""
     without_gpus = ["none"] in (of_a.get("gpus"), of_b.get("gpus"))
     listed = [row for row in CONDITIONS if not (without_gpus and row.id.startswith("gpu."))]
@@ -142,7 +146,7 @@ def varies_per_launch(id: str, values: Sequence[str], launches: int) -> bool:
     return id.startswith("$") and (describes_job(id) or (launches > 4 and len(set(values)) == launches))
 
 
-def values_of(*sides: Side) -> list[Values]:
+def values_of(*sides: Side) -> list[ConditionValues]:
     """For each side, the distinct texts of each condition, by id, in the order of launches. A launch without
     a condition adds no text. If other launches have a variable, it is `unset` in launches whose environment
     is known."""
@@ -150,7 +154,7 @@ def values_of(*sides: Side) -> list[Values]:
     unset = {
         id: "unset" for of_side in texts for of_launch in of_side for id in of_launch if id.startswith("$")
     }
-    values: list[Values] = []
+    values: list[ConditionValues] = []
     for side, of_side in zip(sides, texts, strict=True):
         each: dict[str, dict[str, None]] = {}
         for launch, of_launch in zip(side.launches, of_side, strict=True):

@@ -23,11 +23,13 @@ from imb.stats.error_rates import ANY_FALSE
 from imb.stats.multiplicity import Family, family_of
 from imb.stats.shift import FEWEST, Shift
 
-Verdict: TypeAlias = Literal["faster", "slower", "same", "differs", "mixed", "not slower", "inconclusive"]
+ComparisonVerdict: TypeAlias = Literal[
+    "faster", "slower", "same", "differs", "mixed", "not slower", "inconclusive"
+]
 
 # `differs`: B is faster or slower, by less than matters. Two verdicts belong only to a whole comparison: `mixed` (some bands
 # slower, others faster) and `not slower` (a slowdown that matters is excluded, a speedup is not).
-EXIT: dict[Verdict, int] = {
+EXIT: dict[ComparisonVerdict, int] = {
     "faster": Status.GOOD,
     "same": Status.GOOD,
     "not slower": Status.GOOD,
@@ -92,7 +94,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     spread: float | None
     launches_a: int
     launches_b: int
-    verdict: Verdict
+    verdict: ComparisonVerdict
     needed: int | None
     simultaneous: tuple[float | None, float | None] | None = None
     interval: tuple[float | None, float | None] | None = None
@@ -257,11 +259,11 @@ def session_bound_effect(effect: Effect, sign: int) -> Effect:
     Its interval covers only the spread of launches, so it is not shown."""
     if not sign:
         return effect
-    verdict: Verdict = "faster" if sign > 0 else "slower"
+    verdict: ComparisonVerdict = "faster" if sign > 0 else "slower"
     return msgspec.structs.replace(effect, verdict=verdict, interval=None, confidence=None, adjusted=False)
 
 
-def _select_interval(effect: Effect, verdict: Verdict, settings: CompareSettings) -> Effect:
+def _select_interval(effect: Effect, verdict: ComparisonVerdict, settings: CompareSettings) -> Effect:
     """The effect with this verdict, and the interval that is shown with it. If the simultaneous interval is
     unknown, the interval of this effect alone is shown."""
     alone = verdict in ("same", "differs") or effect.simultaneous in (None, _UNKNOWN)
@@ -312,7 +314,7 @@ def _intersection(
 
 def overall_verdict(
     bands: Sequence[Effect], rows: Sequence[Effect], relevant: float, states: StateShares | None = None
-) -> Verdict:
+) -> ComparisonVerdict:
     """The verdict on all bands and rows, and on the shares of launches in the fast state. It is never better
     than the verdict of a part. The first line that is true counts:
 
@@ -353,7 +355,7 @@ def verdict_of(
     simultaneous: tuple[float | None, float | None] | None,
     settings: CompareSettings,
     launches: int = FEWEST,
-) -> Verdict:
+) -> ComparisonVerdict:
     """The verdict on one row or band. `low`, `high`: interval of its speedup alone; `launches`: launches
     (sessions) of the smaller side. The simultaneous interval decides whether the speedup differs from 1. The
     interval alone then decides whether it differs by less than matters: two one-sided tests (Schuirmann, J.

@@ -200,12 +200,12 @@ def _middle_of_variance(degrees: float) -> float:
 # --- One row -----------------------------------------------------------------------------------------------------
 
 
-Figures: TypeAlias = dict[str, tuple[float, float | None]]
+_LogTimes: TypeAlias = dict[str, tuple[float, float | None]]
 
 
 def _figures(
     keys: Sequence[Key], launches: Sequence[Launch], left_out: set[tuple[str, Ranks]]
-) -> dict[Key, Figures]:
+) -> dict[Key, _LogTimes]:
     """By row and launch, of launches that can be compared: the logarithm of the time, and its standard error
     or None."""
     return {
@@ -227,7 +227,7 @@ def _figure(row: Result) -> tuple[float, float | None] | None:
     return (math.log(time), _error(row)) if time and _has_one_state(row) else None
 
 
-def _row(key: Key, launches: Sequence[Launch], figures: Figures) -> RowParts:
+def _row(key: Key, launches: Sequence[Launch], figures: _LogTimes) -> RowParts:
     rows = [launch.rows[key] for launch in launches if launch.name in figures]
     logs = np.array([log for log, _ in figures.values()])
     errors = [error for _, error in figures.values() if error is not None]

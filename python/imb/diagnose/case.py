@@ -23,8 +23,8 @@ from imb.model.records import Result
 from imb.stats.arrays import Values
 from imb.stats.medians import nanmedian
 
-Level: TypeAlias = Literal["problem", "warning", "information"]
-LEVELS: tuple[Level, ...] = get_args(Level)
+FindingLevel: TypeAlias = Literal["problem", "warning", "information"]
+LEVELS: tuple[FindingLevel, ...] = get_args(FindingLevel)
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +127,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """`found` is a sentence with the decisive numbers; `evidence` has all numbers (times in seconds, sizes in
     bytes). `weight` is the value divided by the threshold: 1 is just over it."""
 
-    level: Level
+    level: FindingLevel
     rule: str
     where: str
     found: str

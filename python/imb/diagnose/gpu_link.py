@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from imb.diagnose.case import Case, Finding, Level
+from imb.diagnose.case import Case, Finding, FindingLevel
 from imb.diagnose.expectations import BestRate, best_rate
 from imb.model import options
 from imb.model.gpus import (
@@ -53,7 +53,7 @@ def bandwidth(case: Case) -> Iterator[Finding]:
 
 def _finding(case: Case, best: BestRate, limit: Limit) -> Finding:
     share, threshold = best.rate / limit.rate, case.thresholds.gpu_link_share
-    level: Level = "warning"
+    level: FindingLevel = "warning"
     weight = share
     if share < threshold:
         weight = threshold / max(share, 1e-9)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from imb.fabric.fabric_text import SweepReport
     from imb.fabric.judging.sweep import Endpoint
     from imb.fabric.judging.topology import Topology
-    from imb.fabric.judging.verdict import State, Verdict
+    from imb.fabric.judging.verdict import SweepState, SweepVerdict
     from imb.fabric.pair_records import PairLaunch
     from imb.fabric.topology_text import Network
 
@@ -106,12 +106,12 @@ def judge_launches(
 ) -> tuple[SweepReport, Topology | None]:
     """The verdict on all these launches, and the topology or None. Raises ImbError."""
     from imb.fabric.fabric_text import SweepReport
-    from imb.fabric.judging.components import FEWEST, hardly_measured_endpoints
     from imb.fabric.judging.earlier_sweeps import divide_by_past
+    from imb.fabric.judging.elements import FEWEST, hardly_measured_endpoints
     from imb.fabric.judging.inference import judge_sweeps
     from imb.fabric.judging.launch_levels import level_launches
     from imb.fabric.judging.loading import endpoints_of, load_of, sweeps_of
-    from imb.fabric.judging.verdict import Verdict
+    from imb.fabric.judging.verdict import SweepVerdict
 
     all_notes = list(notes)
     endpoints = endpoints_of(launches)
@@ -147,7 +147,7 @@ def judge_launches(
             least_effect=against.least,
         )
         if sweeps
-        else Verdict("inconclusive", notes=("no pair was measured",))
+        else SweepVerdict("inconclusive", notes=("no pair was measured",))
     )
     few_measured = dict.fromkeys(name for sweep in measured for name in hardly_measured_endpoints(sweep))
     few_in_past = dict.fromkeys(
@@ -180,9 +180,9 @@ def judge_launches(
     return add_missing(judged, [(sweep.benchmark, sweep.bytes) for sweep in measured]), topology
 
 
-def _limit_to_inconclusive(verdict: Verdict, reason: str) -> Verdict:
+def _limit_to_inconclusive(verdict: SweepVerdict, reason: str) -> SweepVerdict:
     """The verdict with the reason as its first note; healthy becomes inconclusive."""
-    state: State = "inconclusive" if verdict.state == "healthy" else verdict.state
+    state: SweepState = "inconclusive" if verdict.state == "healthy" else verdict.state
     return replace(verdict, state=state, notes=(reason, *verdict.notes))
 
 

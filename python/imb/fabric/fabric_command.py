@@ -284,7 +284,7 @@ def command(
     )
     sizes = list(dict.fromkeys(map(_size, benchmark or []))) or list(SIZES)
     bare = intent_of(None, _expand_hosts(hosts), ppn, None, cpus, env, launcher)
-    kind: fabric_planning.Endpoint = endpoint or ("host" if offered_hosts(bare.hosts) > 1 else "core")
+    kind: fabric_planning.EndpointKind = endpoint or ("host" if offered_hosts(bare.hosts) > 1 else "core")
     if ppn and kind == "host":
         raise ImbError("--ppn needs endpoints smaller than hosts; add --endpoint socket, numa or core")
     intent = fabric_planning.intent_for(bare, kind, ppn=ppn)

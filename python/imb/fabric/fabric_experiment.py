@@ -17,7 +17,8 @@ import msgspec
 
 from imb.experiments.launch_lines import problem_of
 from imb.fabric import fabric_planning
-from imb.fabric.fabric_planning import Size, SweepSettings
+from imb.fabric.fabric_planning import SweepSettings
+from imb.fabric.judging.verdict import BenchmarkSize
 from imb.model.errors import ImbError
 from imb.model.statuses import SuiteStatus
 from imb.model.suite_arguments import LENGTHS, NAME_LISTS, NOTHING_MEASURED, option_name
@@ -31,9 +32,9 @@ from imb.store.store import Archive
 if TYPE_CHECKING:
     from imb.fabric.evaluation import SweepReference
     from imb.fabric.fabric_text import SweepReport
-    from imb.fabric.judging.stages import Stage
+    from imb.fabric.judging.stages import SweepStage
     from imb.fabric.judging.topology import Topology
-    from imb.fabric.judging.verdict import Verdict
+    from imb.fabric.judging.verdict import SweepVerdict
     from imb.fabric.pair_records import PairLaunch
     from imb.runner.session import FinishedLaunch, Item, Plan
 
@@ -64,8 +65,8 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         self._over: Mapping[int, FinishedLaunch] = session.finished_launches(archive, plan)
         self._began = time.monotonic() - sum(ended.counted_seconds for ended in self._over.values())
         self._launches_read = 0  # number of the last launch of the plan that was read
-        self._recorded: dict[Size, int] = {}  # number of stages with records
-        self._round_seconds: dict[Size, float] = {}  # seconds of the last launch per round and pass
+        self._recorded: dict[BenchmarkSize, int] = {}  # number of stages with records
+        self._round_seconds: dict[BenchmarkSize, float] = {}  # seconds of the last launch per round and pass
         self._launches: list[PairLaunch] = []
         self._judged: tuple[int, tuple[SweepReport, Topology | None]] | None = (
             None  # with the number of sources
@@ -125,7 +126,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         stored = map(self.archive.run, runs)
         return [run.name for run in stored if "records.jsonl" in run.manifest.files]
 
-    def _verdict(self) -> Verdict:
+    def _verdict(self) -> SweepVerdict:
         return self.judge_measured()[0].verdict
 
     # --- Stages ---
@@ -135,10 +136,10 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         for the next stage, or a stage has no records."""
         from imb.fabric.judging.round_plans import whole_sweep
         from imb.fabric.judging.sensitivity import MISSED
-        from imb.fabric.judging.stages import Stage, search
+        from imb.fabric.judging.stages import SweepStage, search
 
         settings, ranks = self.settings, self._plan.variants[0].intent.ranks
-        stages: Iterator[Stage] = search(
+        stages: Iterator[SweepStage] = search(
             ranks,
             settings.seed,
             settings.sizes,
@@ -148,7 +149,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
             passes=settings.passes,
         )
         if settings.one_stage:
-            stages = iter([Stage(None, settings.passes or FIRST_ALONE, settings.sizes)])
+            stages = iter([SweepStage(None, settings.passes or FIRST_ALONE, settings.sizes)])
         rounds = passes = 0  # different rounds, and passes of the first ones
         ended = ""
         for number, stage in enumerate(stages, 1):
@@ -180,7 +181,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
             settings = msgspec.structs.replace(settings, ended=ended)
             yield session.set_settings(self._plan, "fabric", settings)
 
-    def _stage(self, number: int, stage: Stage) -> Generator[Plan, None, bool]:
+    def _stage(self, number: int, stage: SweepStage) -> Generator[Plan, None, bool]:
         """Yield plans with one launch for each benchmark and size. Returns whether all launches are over and
         some left records."""
         settings, sources = self.settings, len(self.sources)
@@ -216,22 +217,22 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
                 return False
         return len(self.sources) > sources
 
-    def _planned_launch(self, number: int, benchmark_size: Size) -> Item | None:
+    def _planned_launch(self, number: int, benchmark_size: BenchmarkSize) -> Item | None:
         """The launch of a stage, or None if the plan lacks it."""
         place = self._place(number, benchmark_size)
         return next((item for item in self._plan.items if (item.turn, item.cell) == place), None)
 
-    def _is_left_out(self, number: int, benchmark_size: Size) -> bool:
+    def _is_left_out(self, number: int, benchmark_size: BenchmarkSize) -> bool:
         """Whether a launch that the plan lacks was left out earlier: others follow it, or the sweep has
         ended."""
         place = self._place(number, benchmark_size)
         later = any((item.turn, item.cell) > place for item in self._plan.items)
         return later or self.settings.ended is not None
 
-    def _place(self, number: int, benchmark_size: Size) -> tuple[int, int]:
+    def _place(self, number: int, benchmark_size: BenchmarkSize) -> tuple[int, int]:
         return number, self.settings.sizes.index(benchmark_size)
 
-    def _read_stage_launch(self, item: Item, benchmark_size: Size, work: int) -> bool:
+    def _read_stage_launch(self, item: Item, benchmark_size: BenchmarkSize, work: int) -> bool:
         """Read the records of a launch of a stage. Returns whether the launch is over. `work`: its rounds
         times its passes."""
         if (ended := self._over.get(item.number)) is None:
@@ -279,12 +280,12 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
 
     # --- Time ---
 
-    def _rounds(self, stage: Stage) -> int:
+    def _rounds(self, stage: SweepStage) -> int:
         from imb.fabric.judging.round_plans import whole_sweep
 
         return whole_sweep(self._plan.variants[0].intent.ranks) if stage.rounds is None else len(stage.rounds)
 
-    def _work_text(self, stage: Stage) -> str:
+    def _work_text(self, stage: SweepStage) -> str:
         """What a stage would measure, as text for a message."""
         rounds = count_of(self._rounds(stage), "round")
         if stage.why == "confirm":
@@ -294,7 +295,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         amount = rounds if stage.why == "wider" else count_of(stage.passes, "pass")
         return f"{amount} more of {_size_names(stage.sizes)}"
 
-    def _time_problem(self, stage: Stage, more: str, passes: int) -> str:
+    def _time_problem(self, stage: SweepStage, more: str, passes: int) -> str:
         """Why there is no time for a stage after `passes` passes, or an empty text. A quick search gets no
         advice on passes here; its last note has it."""
         settings, work = self.settings, self._rounds(stage) * stage.passes
@@ -371,14 +372,14 @@ def sweep_reference(store: Archive, settings: SweepSettings, sources: Sources) -
     return against
 
 
-def _suspect_names(verdict: Verdict) -> str:
+def _suspect_names(verdict: SweepVerdict) -> str:
     names = [suspect.name for suspect in verdict.suspects]
     if verdict.screened and not names:
         return f"{count_of(len(verdict.screened), 'pair')} that may be slow"
     return list_first(names) or "all endpoints"
 
 
-def _size_names(sizes: Sequence[Size]) -> str:
+def _size_names(sizes: Sequence[BenchmarkSize]) -> str:
     return ", ".join(f"{name} {size(length)}" for name, length in sizes)
 
 

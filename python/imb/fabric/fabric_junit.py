@@ -7,9 +7,9 @@ import math
 from imb.fabric.fabric_text import SweepReport, sweep_headline
 from imb.fabric.judging.verdict import Suspect
 from imb.model.units import percent_text
-from imb.report.junit import Outcome, TestCase
+from imb.report.junit import CaseOutcome, TestCase
 
-_OUTCOMES: dict[str, Outcome] = {"bad": "failure", "inconclusive": "skipped"}
+_OUTCOMES: dict[str, CaseOutcome] = {"bad": "failure", "inconclusive": "skipped"}
 
 
 def cases_of(judged: SweepReport) -> list[TestCase]:

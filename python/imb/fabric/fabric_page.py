@@ -1,4 +1,4 @@
-"""The page of `imb fabric`: verdict, the matrix of pairs as a heat map, components beside it, a table of
+"""The page of `imb fabric`: verdict, the matrix of pairs as a heat map, elements beside it, a table of
 endpoints."""
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from imb.fabric.fabric_text import (
     SweepReport,
     basis,
     certainty,
-    components,
     detectable_effect,
+    elements,
     group_silent_by_cause,
     line_of,
     notes_below_table,
@@ -27,7 +27,7 @@ from imb.fabric.matrix import drawn_matrices, relative_times
 from imb.model.units import list_first, percent_text, size
 from imb.report.page import creation_time, render_template
 
-_SHOWN = 30  # most components that are listed
+_SHOWN = 30  # most elements that are listed
 _LOOKS = {"healthy": ("faster", "✓"), "bad": ("slower", "✗"), "inconclusive": ("inconclusive", "?")}
 
 
@@ -50,7 +50,7 @@ def fabric_page(
             views.append((f"{name}, relative to pairs of the same distance", ratio, "times the median", 0))
         views.append((name, seconds * 1e6, "µs", sweep.bytes))
     order = order_of(endpoints, times[0] if times else np.empty((0, 0)), topology)
-    suspected, silent = components(judged), group_silent_by_cause(judged)
+    suspected, silent = elements(judged), group_silent_by_cause(judged)
     foot = detectable_effect(judged)
     page = {
         "title": f"Fabric of {len(endpoints):,} {'endpoints' if judged.endpoint_kind != 'host' else 'hosts'}",
@@ -64,9 +64,7 @@ def fabric_page(
         "matrices": [name for name, *_ in views],
         "caption": f"Median over passes, ordered by {order.by}{_directions(judged)}",
         "hint": "Hover for the figures of a pair; drag to zoom, double-click to reset.",
-        "components": [
-            _card(number, same, judged.level) for number, same in enumerate(suspected[:_SHOWN], 1)
-        ],
+        "elements": [_card(number, same, judged.level) for number, same in enumerate(suspected[:_SHOWN], 1)],
         "more": max(0, len(suspected) - _SHOWN),
         "silent": silent,
         "drains": list(drains),

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from imb.fabric.judging.verdict import BenchmarkSize
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.mpi.allocation import offered_hosts
@@ -17,9 +18,8 @@ from imb.runner.session import Item, Plan, examine, folder_of
 from imb.store.durable_files import write_whole
 from imb.store.store import Archive
 
-Endpoint = Literal["host", "socket", "numa", "core"]
+EndpointKind = Literal["host", "socket", "numa", "core"]
 BINDS: Mapping[str, Literal["core", "socket", "numa"]] = {"core": "core", "socket": "socket", "numa": "numa"}
-Size = tuple[str, int]  # benchmark and bytes
 PAIR_TIMEOUT = "-pair_timeout"  # the only argument of a launch that depends on the remaining time
 
 
@@ -36,8 +36,8 @@ class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
     page: str | None = None
     drain: bool = False
     format: Literal["terminal", "json", "junit"] = "terminal"
-    sizes: list[Size] = []
-    endpoint: Endpoint | None = None
+    sizes: list[BenchmarkSize] = []
+    endpoint: EndpointKind | None = None
     arguments: list[str] = []
     passes: int | None = None
     seed: int = 0
@@ -50,7 +50,7 @@ class SweepSettings(msgspec.Struct, frozen=True, kw_only=True):
 def add_launch(
     plan: Plan,
     settings: SweepSettings,
-    size: Size,
+    size: BenchmarkSize,
     *,
     stage: int = 1,
     arguments: Sequence[str] = (),
@@ -75,7 +75,7 @@ def add_launch(
 
 
 def _arguments(
-    settings: SweepSettings, size: Size, arguments: Sequence[str], rounds: Path | None
+    settings: SweepSettings, size: BenchmarkSize, arguments: Sequence[str], rounds: Path | None
 ) -> list[str]:
     name, length = size
     pairs = [] if rounds is None else ["-pairs_file", str(rounds)]
@@ -85,7 +85,7 @@ def _arguments(
 
 
 def is_as_decided(
-    item: Item, settings: SweepSettings, size: Size, arguments: Sequence[str], rounds: Path | None
+    item: Item, settings: SweepSettings, size: BenchmarkSize, arguments: Sequence[str], rounds: Path | None
 ) -> bool:
     """Whether a planned launch equals the one that would be planned now, except for the remaining time and
     the path of the archive."""
@@ -115,7 +115,7 @@ def rounds_text(rounds: Iterable[Iterable[tuple[int, int]]]) -> str:
     return "".join(" ".join(f"{a}-{b}" for a, b in pairs) + "\n" for pairs in rounds)
 
 
-def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:
+def endpoints_per_host(endpoint: EndpointKind, ppn: int | None) -> int:
     """The number of endpoints of a host that has the hardware of this one."""
     if endpoint == "host":
         return 1
@@ -129,7 +129,7 @@ def endpoints_per_host(endpoint: Endpoint, ppn: int | None) -> int:
     return max(1, len({path.read_text() for path in ids}))
 
 
-def intent_for(intent: Intent, endpoint: Endpoint, *, ppn: int | None) -> Intent:
+def intent_for(intent: Intent, endpoint: EndpointKind, *, ppn: int | None) -> Intent:
     """The intent with one rank per endpoint. Raises ImbError if there is only one endpoint."""
     hosts = offered_hosts(intent.hosts)
     each = endpoints_per_host(endpoint, ppn)

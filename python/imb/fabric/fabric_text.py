@@ -14,11 +14,11 @@ from imb.fabric.judging.inference import FEWEST_ENDPOINTS
 from imb.fabric.judging.pairs import cause_of, unknown_silence_reason
 from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, lacks_hosts, passes_advice
 from imb.fabric.judging.sweep import Endpoint, Sweep
-from imb.fabric.judging.verdict import SizeResult, Suspect, Verdict
+from imb.fabric.judging.verdict import SizeResult, Suspect, SweepVerdict
 from imb.model.units import count_of, list_first, percent_text, signed_percent, size, us
 from imb.report.marks import NOT_ESTIMABLE, is_estimable
 
-_SHOWN = 20  # most components in a table on the terminal
+_SHOWN = 20  # most elements in a table on the terminal
 HEADINGS = ["", "kind", "name", "takes longer", "95 % CI", "p", "by", "could also be"]
 
 
@@ -27,7 +27,7 @@ class SweepReport(NamedTuple):
     `sources`: runs and files; `notes`: notes of reading, which precede the notes of the verdict; `level`:
     error rate; `least`: smallest relevant slowdown, a share."""
 
-    verdict: Verdict
+    verdict: SweepVerdict
     sweeps: Sequence[Sweep]
     endpoints: Sequence[Endpoint]
     level: float
@@ -38,19 +38,19 @@ class SweepReport(NamedTuple):
     endpoint_kind: str = "host"
 
 
-def components(judged: SweepReport) -> list[list[Suspect]]:
-    """Suspects grouped by component, in the order of the verdict. In a group, named suspects come first."""
-    by_component: dict[tuple[str, str], list[Suspect]] = {}
+def elements(judged: SweepReport) -> list[list[Suspect]]:
+    """Suspects grouped by element, in the order of the verdict. In a group, named suspects come first."""
+    by_element: dict[tuple[str, str], list[Suspect]] = {}
     for suspect in judged.verdict.suspects:
-        by_component.setdefault((suspect.kind, suspect.name), []).append(suspect)
-    return [sorted(same, key=lambda suspect: not suspect.named) for same in by_component.values()]
+        by_element.setdefault((suspect.kind, suspect.name), []).append(suspect)
+    return [sorted(same, key=lambda suspect: not suspect.named) for same in by_element.values()]
 
 
 def sweep_headline(judged: SweepReport) -> str:
     """The verdict and its reason, on one line."""
     verdict = judged.verdict
-    named = [same[0] for same in components(judged) if same[0].named]
-    unsure = [same[0] for same in components(judged) if not same[0].named]
+    named = [same[0] for same in elements(judged) if same[0].named]
+    unsure = [same[0] for same in elements(judged) if not same[0].named]
     slow = [suspect for suspect in named if isfinite(suspect.effect)]
     names_of_slow = [
         _count_of_kind(kind, [suspect.name for suspect in slow if suspect.kind == kind])
@@ -297,8 +297,8 @@ def notes_below_table(judged: SweepReport) -> list[str]:
 
 
 def table_rows(judged: SweepReport) -> tuple[list[list[str]], int]:
-    """Rows of suspects, and the number of components that were left out."""
-    every = components(judged)
+    """Rows of suspects, and the number of elements that were left out."""
+    every = elements(judged)
     rows = [
         suspect_cells(suspect, number, _cause(judged, suspect))
         for number, same in enumerate(every[:_SHOWN], 1)

@@ -62,14 +62,14 @@ def drawn_matrices(
     views: Sequence[tuple[str, Values, str, int]],
     endpoints: Sequence[Endpoint],
     order: Order,
-    components: Sequence[Sequence[Suspect]],
+    elements: Sequence[Sequence[Suspect]],
     silent: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The data of page.js. `views`: name, matrix, unit, bytes (0 if there is no rate). `silent`: endpoints
     that do not answer."""
     short = short_names(endpoints)
     ordered = [endpoints[index] for index in order.indices]
-    figures = [_figure(values, unit, length, order, components, silent) for _, values, unit, length in views]
+    figures = [_figure(values, unit, length, order, elements, silent) for _, values, unit, length in views]
     return {
         "config": CONFIG,
         "sections": [
@@ -111,13 +111,13 @@ def _figure(
     unit: str,
     length: int,
     order: Order,
-    components: Sequence[Sequence[Suspect]],
+    elements: Sequence[Sequence[Suspect]],
     silent: Sequence[int],
 ) -> dict[str, Any]:
     index = np.array(order.indices, dtype=np.int64)
     shown = values[np.ix_(index, index)].astype("<f4")
     place = {endpoint: at for at, endpoint in enumerate(order.indices)}
-    named = [place[same[0].endpoints[0]] for same in components if _is_endpoint(same[0])]
+    named = [place[same[0].endpoints[0]] for same in elements if _is_endpoint(same[0])]
     low, high = _range(shown)
     count = len(order.indices)
     heat = {
@@ -137,7 +137,7 @@ def _figure(
     }
     pairs = [
         (place[suspect.endpoints[0]], place[suspect.endpoints[1]])
-        for same in components
+        for same in elements
         for suspect in same[:1]
         if suspect.kind == "pair"
     ]
@@ -161,7 +161,7 @@ def _figure(
         "yaxis": {**axis, "range": [count - 0.5, -0.5], "scaleanchor": "x"},
         "hovermode": "closest",
         "shapes": [*_boundaries(order), *_outlines(named, count)],
-        "annotations": _numbers(place, components),
+        "annotations": _numbers(place, elements),
         "margin": {"l": 70, "r": 10, "t": 8, "b": 70},
     }
     return {
@@ -244,11 +244,11 @@ def _outlines(named: Sequence[int], count: int) -> list[dict[str, Any]]:
     ]
 
 
-def _numbers(place: dict[int, int], components: Sequence[Sequence[Suspect]]) -> list[dict[str, Any]]:
+def _numbers(place: dict[int, int], elements: Sequence[Sequence[Suspect]]) -> list[dict[str, Any]]:
     """The number of each named endpoint beside its row. Numbers that would overlap share a line."""
     room = max(1, math.ceil(len(place) / 40))
     labels: dict[int, tuple[int, list[str]]] = {}
-    for number, same in enumerate(components, 1):
+    for number, same in enumerate(elements, 1):
         if _is_endpoint(same[0]):
             row = place[same[0].endpoints[0]]
             labels.setdefault(row // room, (row, []))[1].append(str(number))

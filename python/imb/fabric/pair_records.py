@@ -48,7 +48,7 @@ _decoder = msgspec.json.Decoder(_Line)
 _FIELDS = ("bytes", "pass", "round", "a", "b")
 
 
-class Columns(msgspec.Struct, frozen=True):
+class PairColumns(msgspec.Struct, frozen=True):
     """One element per pair. `benchmark`: index in `names`; `bytes`, pass, round, endpoints `a` and `b`;
     `seconds` per message, NaN if the pair failed."""
 
@@ -70,7 +70,7 @@ class PairLaunch(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     run: Run
     end: End | None
-    columns: Columns
+    columns: PairColumns
     problems: list[Problem]
     wrong: int
     causes: Mapping[tuple[str, int, int, int], str] = {}
@@ -257,7 +257,7 @@ class _Reader:
             name=name,
             run=self.run,
             end=self.end,
-            columns=Columns(list(self.names), *joined),
+            columns=PairColumns(list(self.names), *joined),
             problems=self.problems,
             wrong=self.wrong,
             causes={

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from imb.health.figure_state import FigureState, Session
+from imb.health.figure_state import FigureState, SessionSeconds
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.folders import state_folder
 from imb.model.intent import Intent
@@ -78,7 +78,7 @@ class HealthFile(msgspec.Struct, frozen=True, kw_only=True):
     suspects: int = 0
     last: CheckResult | None = None
 
-    def values(self) -> list[Session]:
+    def values(self) -> list[SessionSeconds]:
         """The values of each session."""
         return [session.values for session in self.sessions]
 

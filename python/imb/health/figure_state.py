@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-Session: TypeAlias = Mapping[str, Sequence[float]]  # seconds of its launches, by figure
+SessionSeconds: TypeAlias = Mapping[str, Sequence[float]]  # seconds of its launches, by figure
 
 
 class FigureState(msgspec.Struct, frozen=True):

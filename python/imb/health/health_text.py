@@ -7,7 +7,7 @@ from statistics import median
 
 from imb.health import limits
 from imb.health.checks import HealthFile
-from imb.health.figure_state import Session
+from imb.health.figure_state import SessionSeconds
 from imb.health.limits import HealthCheck
 from imb.model.units import count_of, percent_text, us
 from imb.report.terminal import Screen, say
@@ -41,7 +41,7 @@ def print_verdict(
         say(*sensitivity_lines(learned))
 
 
-def medians(sessions: Sequence[Session]) -> str:
+def medians(sessions: Sequence[SessionSeconds]) -> str:
     """The median of each metric over all launches."""
     figures = sessions[0]
     return ", ".join(

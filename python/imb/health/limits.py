@@ -21,15 +21,15 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from imb.health.figure_state import FigureState, Session
+from imb.health.figure_state import FigureState, SessionSeconds
 
 LAUNCHES = 4
 ONE_IN = 4500  # a figure has at most one false suspect in this many checks
 ENOUGH = 50  # sessions; the limit is then the fifth largest value
 APART = timedelta(minutes=5)  # least time between two checks that find a host bad
 
-Values: TypeAlias = Mapping[str, float]  # seconds by figure
-Verdict: TypeAlias = Literal["healthy", "suspect", "bad", "inconclusive"]
+FigureSeconds: TypeAlias = Mapping[str, float]  # seconds by figure
+HealthVerdict: TypeAlias = Literal["healthy", "suspect", "bad", "inconclusive"]
 
 
 def false_alarms(sessions: int, rank: int, launches: int = LAUNCHES) -> float:
@@ -47,14 +47,14 @@ def rank_of_limit(sessions: int) -> int:
 FEWEST = next(sessions for sessions in count(1) if rank_of_limit(sessions))
 
 
-def limits_of(sessions: Sequence[Session]) -> dict[str, float]:
+def limits_of(sessions: Sequence[SessionSeconds]) -> dict[str, float]:
     """The limit of each figure. Each session gives one value: the first session the value of its first
     launch, the second of its second launch, and so on in turn, so that all launches of a session share the
     same limits."""
     return _limits(list(enumerate(sessions)))
 
 
-def _limits(numbered: Sequence[tuple[int, Session]]) -> dict[str, float]:
+def _limits(numbered: Sequence[tuple[int, SessionSeconds]]) -> dict[str, float]:
     rank = max(rank_of_limit(len(numbered)), 1)
     return {
         figure: sorted(session[figure][number % len(session[figure])] for number, session in numbered)[-rank]
@@ -70,7 +70,7 @@ class Sensitivity(NamedTuple):
     slowdown: float
 
 
-def sensitivity(sessions: Sequence[Session]) -> list[Sensitivity]:
+def sensitivity(sessions: Sequence[SessionSeconds]) -> list[Sensitivity]:
     """The sensitivity of each figure. A share `found_share` of the checks finds a host with this slowdown."""
     limits = limits_of(sessions)
     return [
@@ -82,14 +82,14 @@ def sensitivity(sessions: Sequence[Session]) -> list[Sensitivity]:
     ]
 
 
-def found_share(sessions: Sequence[Session]) -> float:
+def found_share(sessions: Sequence[SessionSeconds]) -> float:
     """The probability that no value of a check is below the smallest of all sessions, if all values are
     exchangeable."""
     count_of_values = sum(len(next(iter(session.values()))) for session in sessions)
     return count_of_values / (count_of_values + LAUNCHES)
 
 
-def false_suspects(sessions: Sequence[Session]) -> int:
+def false_suspects(sessions: Sequence[SessionSeconds]) -> int:
     """The number of sessions that would be suspects if judged as checks, in the order of their launches, by
     the limits of the other sessions."""
     numbered = list(enumerate(sessions))
@@ -105,18 +105,18 @@ def false_suspects(sessions: Sequence[Session]) -> int:
 class HealthCheck:
     """One check. `undecided`: figures that need another launch; `watched`: their state for the next check."""
 
-    def __init__(self, limits: Values, watched: Mapping[str, FigureState]) -> None:
+    def __init__(self, limits: FigureSeconds, watched: Mapping[str, FigureState]) -> None:
         self.limits = limits
         self.watched = {figure: watched.get(figure, FigureState()) for figure in limits}
         self.undecided = list(limits)
         self.suspects: list[str] = []
         self.values: dict[str, list[float]] = {figure: [] for figure in limits}
 
-    def exceeding_figures(self, values: Values) -> list[str]:
+    def exceeding_figures(self, values: FigureSeconds) -> list[str]:
         """Undecided figures whose value is beyond the limit."""
         return [figure for figure in self.undecided if values[figure] > self.limits[figure]]
 
-    def add(self, values: Values) -> None:
+    def add(self, values: FigureSeconds) -> None:
         """Add the values of a launch."""
         for figure in tuple(self.undecided):
             before = self.watched[figure]
@@ -131,7 +131,7 @@ class HealthCheck:
                 self.suspects.append(figure)
             self.undecided.remove(figure)
 
-    def verdict(self, now: str) -> tuple[Verdict, dict[str, str]]:
+    def verdict(self, now: str) -> tuple[HealthVerdict, dict[str, str]]:
         """The verdict, and for each suspect the time of the check that found it first, or `now`. Call this
         once."""
         since: dict[str, str] = {}
@@ -147,6 +147,6 @@ def _are_apart(first: str, then: str) -> bool:
     return datetime.fromisoformat(then) - datetime.fromisoformat(first) >= APART
 
 
-def slowdown_of(values: Iterable[float], sessions: Sequence[Session], figure: str) -> float:
+def slowdown_of(values: Iterable[float], sessions: Sequence[SessionSeconds], figure: str) -> float:
     """How much longer these values take than the values of all sessions, as a share, by medians."""
     return median(values) / median(value for session in sessions for value in session[figure]) - 1

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from imb.compare.comparison import BandEffect, CompareSettings, Comparison, Effect, Verdict, compare
+from imb.compare.comparison import BandEffect, CompareSettings, Comparison, ComparisonVerdict, Effect, compare
 from imb.compare.effects import overall_verdict
 from imb.compare.pairing import counted_sessions, separate_sessions, session_of
 from imb.compare.session_bound import FACTOR
@@ -201,7 +201,7 @@ def _effect(old: Effect, size: float, limit: float, half: float, settings: Compa
     if not np.isfinite(size):
         return old
     least = float(np.log1p(settings.relevant))
-    verdict: Verdict = "inconclusive"
+    verdict: ComparisonVerdict = "inconclusive"
     if abs(size) > limit:
         verdict = "differs" if abs(size) < least else "slower" if size > 0 else "faster"
     elif abs(size) + half < least:

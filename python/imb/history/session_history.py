@@ -28,8 +28,8 @@ from imb.stats.arrays import Values
 from imb.stats.error_rates import ANY_FALSE
 from imb.stats.medians import group_means, membership, nanmedian
 
-Verdict: TypeAlias = Literal["no change", "faster", "slower", "too little history", "too noisy"]
-EXIT: dict[Verdict, int] = {
+HistoryVerdict: TypeAlias = Literal["no change", "faster", "slower", "too little history", "too noisy"]
+EXIT: dict[HistoryVerdict, int] = {
     "no change": Status.GOOD,
     "faster": Status.GOOD,
     "slower": Status.WORSE,
@@ -55,7 +55,7 @@ class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
     since: str | None = None
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class HistorySession(msgspec.Struct, frozen=True, kw_only=True):
     """`date`: when the first launch of the session began, ISO 8601. `runs`: names of its launches, in the
     order of time."""
 
@@ -132,8 +132,8 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     settings: HistorySettings
-    verdict: Verdict
-    sessions: list[Session]
+    verdict: HistoryVerdict
+    sessions: list[HistorySession]
     events: list[ChangePoint]
     drifts: list[Change]
     correlation: float | None
@@ -165,7 +165,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
             f"{side.name}: no row of a size band has a {settings.metric.replace('_', ' ')} above 0; see --bands"
         )
     named = [
-        Session(date=date_of(launches[0]) or "", runs=[launch.name for launch in launches])
+        HistorySession(date=date_of(launches[0]) or "", runs=[launch.name for launch in launches])
         for launches in sessions
     ]
     notes = [f"{count_of(undated, 'launch')} without a date; excluded"] if undated else []
@@ -193,7 +193,7 @@ def history(side: Side, settings: HistorySettings | None = None) -> History:
         notes.append(f"{count_of(len(sessions), 'session')}; {steps.FEWEST} or more are needed to find steps")
     newest, limit = _newest_deviations(levels, detected, list(members), settings)
     detectable = _detectable_change(levels, detected, settings) if detected else None
-    verdict: Verdict = "too little history"
+    verdict: HistoryVerdict = "too little history"
     if detected is not None or limit is not None:
         newest_counted = newest if named[-1].date >= (settings.since or "") else []
         verdict = _verdict(events, drifts, newest_counted, settings.since)
@@ -338,7 +338,7 @@ def _verdict(
     drifts: Sequence[Change],
     newest: Sequence[NewestDeviation],
     since: str | None,
-) -> Verdict:
+) -> HistoryVerdict:
     lasting = [event for event in events if event.until is None and event.date >= (since or "")]
     speeds = [change.speed for event in lasting for change in event.changes]
     speeds += [change.speed for change in drifts] + [series.speed for series in newest]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from imb.model.records import PARTS, Component, Kind
+from imb.model.records import PARTS, BenchmarkKind, Component
 from imb.model.suite import suite_folder
 
 
@@ -20,13 +20,13 @@ class Facts(NamedTuple):
     `turnover` is None if the table has no Mbytes/sec column, or if the factor depends on more than the table shows.
     """
 
-    kind: Kind
+    kind: BenchmarkKind
     turnover: int | None = None
 
 
 class _Benchmark(msgspec.Struct):
     name: str
-    kind: Kind
+    kind: BenchmarkKind
     turnover: int | None
     default: bool
 
@@ -94,7 +94,7 @@ def facts_of(benchmark: str, component: Component | None) -> Facts | None:
     return by_component.get(component) if component else None
 
 
-def kind_of(benchmark: str, component: Component | None) -> Kind | None:
+def kind_of(benchmark: str, component: Component | None) -> BenchmarkKind | None:
     """The kind of an IMB benchmark, or None if `facts_of` returns None."""
     facts = facts_of(benchmark, component)
     return facts.kind if facts else None

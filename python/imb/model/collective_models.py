@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from math import ceil, log2
 
-Rounds = Iterable[tuple[float, float]]  # (number of consecutive messages, bytes of each)
+MessageRounds = Iterable[tuple[float, float]]  # (number of consecutive messages, bytes of each)
 
 
 def _halving(p: int, n: float) -> list[tuple[float, float]]:
@@ -26,7 +26,7 @@ def _log(p: int) -> int:
 
 
 # Name without v and I -> (algorithm, its rounds for p ranks and length n), ... A length is what one rank contributes, as in IMB.
-_ALGORITHMS: dict[str, tuple[tuple[str, Callable[[int, float], Rounds]], ...]] = {
+_ALGORITHMS: dict[str, tuple[tuple[str, Callable[[int, float], MessageRounds]], ...]] = {
     "barrier": (("dissemination", lambda p, n: [(_log(p), 0)]),),
     "bcast": (
         ("binomial tree", lambda p, n: [(_log(p), n)]),

@@ -31,7 +31,7 @@ from imb.model.records import Result, Run, Sample
 from imb.model.units import percent_text
 
 Placement: TypeAlias = Literal["intra-node", "inter-node"]
-Kind: TypeAlias = Literal["shared memory", "interfaces", "in part", "unknown"]
+PathKind: TypeAlias = Literal["shared memory", "interfaces", "in part", "unknown"]
 
 LONG, SHORT = 4096, 64  # bytes of a message; of shorter messages than LONG, interfaces count mostly headers
 NOTHING, ALL = 0.2, 0.5  # shares of the requested bytes
@@ -52,7 +52,7 @@ class MessagePath(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     placement: Placement
-    kind: Kind
+    kind: PathKind
     asked: float
     counted: float = 0.0
     rows: int = 0
@@ -342,7 +342,7 @@ def path_by_shares(placement: Placement, expected: float, shares: Mapping[str, f
         placement=placement, kind="interfaces", asked=expected, counted=total * expected, share=share
     )
     if share >= NOTHING:
-        kind: Kind = "interfaces" if share >= ALL else "in part"
+        kind: PathKind = "interfaces" if share >= ALL else "in part"
         return msgspec.structs.replace(path, kind=kind, interfaces=carriers, above=above)
     if placement == "intra-node":
         return msgspec.structs.replace(path, kind="shared memory")

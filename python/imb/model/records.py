@@ -37,12 +37,12 @@ PARTS: dict[Component, str] = {  # as banners name them
     "MT": "MT",
     "FABRIC": "IMB-FABRIC",
 }
-Kind: TypeAlias = Literal[
+BenchmarkKind: TypeAlias = Literal[
     "single_transfer", "multiple_transfer", "parallel_transfer", "collective", "synchronisation"
 ]
 Mode: TypeAlias = Literal["aggregate", "non_aggregate"]
 Multi: TypeAlias = Literal["off", "summary", "each_group"]
-Cause: TypeAlias = Literal[
+FailureCause: TypeAlias = Literal[
     "out_of_memory",
     "int_overflow",
     "time_out",
@@ -54,7 +54,7 @@ Cause: TypeAlias = Literal[
     "no_answer",
     "clock_set",
 ]
-State: TypeAlias = Literal["complete", "interrupted", "aborted"]
+EndState: TypeAlias = Literal["complete", "interrupted", "aborted"]
 # The value of an option on the command line: booleans for on and off, None if the option is not in force.
 OptionValue: TypeAlias = bool | int | float | str | list[int | float | str] | None
 _Type = TypeVar("_Type")
@@ -300,7 +300,7 @@ class Place(msgspec.Struct, kw_only=True):
     """What a row measures, without the message size. `threads`: per process."""
 
     benchmark: str
-    kind: Kind | None = None
+    kind: BenchmarkKind | None = None
     mode: Mode | None = None
     variant: OrAbsent[str] = None
     multi: Multi | None = None
@@ -441,7 +441,7 @@ class Failure(Place, kw_only=True, tag_field="record", tag="failure", rename={"p
     """A row that could not be measured; a whole benchmark if `bytes` is None; a pair of IMB-FABRIC if `a` and `b` are set."""
 
     bytes: int | None = None
-    cause: Cause | None = None
+    cause: FailureCause | None = None
     needed_bytes: OrAbsent[int] = None
     free_bytes: OrAbsent[int] = None
     seconds_per_repetition: OrAbsent[float] = None
@@ -467,7 +467,7 @@ class Failure(Place, kw_only=True, tag_field="record", tag="failure", rename={"p
 class End(msgspec.Struct, kw_only=True, tag_field="record", tag="end"):
     """How the launch ended. A launch without this record was cut off. `passes` and the seconds are set if it was measured in passes."""
 
-    state: State
+    state: EndState
     reason: str | None = None
     measured: int | None = None
     failed: int | None = None

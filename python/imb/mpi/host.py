@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import psutil
 
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
-def answer_of(question: Callable[[], Answer]) -> Answer | None:
+def answer_of(question: Callable[[], _Answer]) -> _Answer | None:
     """The result of this function of psutil or the system, or None if it fails because the system does not provide the data."""
     try:
         return question()

@@ -25,7 +25,7 @@ from imb.mpi.allocation import Allocation
 from imb.mpi.host import answer_of
 from imb.mpi.launchers import Command
 
-Outcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
+LaunchOutcome: TypeAlias = Literal["finished", "timed_out", "interrupted", "lingered"]
 GRACE = 5.0  # seconds that a launch has to end after a signal before it is killed
 LINGER = 60.0  # seconds that a launcher has to end after the program's last record; Open MPI 5's launcher sometimes hangs
 _POLL = 0.1
@@ -36,7 +36,7 @@ class LaunchEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a launch ended. `status`: exit status, or minus the signal, as in subprocess; `seconds`: duration, without the time in which
     it only lingered; `launched_at`, `exited_at`: times of day at which the launcher began and ended (seconds since 1970-01-01 UTC)."""
 
-    outcome: Outcome
+    outcome: LaunchOutcome
     status: int
     seconds: float
     launched_at: float | None = None
@@ -137,7 +137,7 @@ def _wait_until_ended(
     linger: float,
 ) -> LaunchEnd:
     began = time.monotonic()
-    outcome: Outcome = "finished"
+    outcome: LaunchOutcome = "finished"
     over_at: float | None = None
     exited: float | None = None
     try:

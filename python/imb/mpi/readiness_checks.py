@@ -25,7 +25,7 @@ from imb.mpi import existing_builds, host, installations, launch, launchers, pre
 from imb.mpi.installations import Installation
 from imb.mpi.prebuilt_programs import library_with
 
-Level: TypeAlias = Literal["ok", "warning", "problem"]
+CheckLevel: TypeAlias = Literal["ok", "warning", "problem"]
 SCHEDULERS = {"sbatch": "Slurm", "qsub": "PBS", "bsub": "LSF", "flux": "Flux"}
 COMPILERS = ("g++", "clang++", "icpx", "nvc++", "CC")
 _CHECK_SECONDS = 20.0  # time limit of a check, which takes about one second
@@ -34,7 +34,7 @@ _CHECK_SECONDS = 20.0  # time limit of a check, which takes about one second
 class Check(msgspec.Struct, frozen=True):
     """A finding. `advice`: what the user can do, empty if nothing."""
 
-    level: Level
+    level: CheckLevel
     what: str
     found: str
     advice: str = ""
@@ -139,7 +139,7 @@ def tools() -> Iterator[Check]:
     compilers = [f"{name} {_version(name)}" for name in COMPILERS if shutil.which(name)]
     needed = packaged_programs() is None
     without = "none" if needed else "none (not needed: the package has the suite's programs)"
-    level: Level = "problem" if needed else "ok"
+    level: CheckLevel = "problem" if needed else "ok"
     if compilers:
         yield Check("ok", "compilers", ", ".join(compilers))
     else:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
-from imb.model.records import QUANTILES, Cause, Failure
+from imb.model.records import QUANTILES, Failure, FailureCause
 from imb.readers.parsed_log import CELL, FIELDS, Head, LoggedLaunch, Stretch, arrays_of, number
 
 MARK = b"#rep"  # "#repetitions" in every table; "#rep.s" in the oldest
 _ALIASES = {"rep.s": "repetitions", "mb/sec": "mbytes/sec", "mbyte/sec": "mbytes/sec", "msgs/sec": "msg/sec"}
-CAUSES: tuple[tuple[str, Cause], ...] = (
+CAUSES: tuple[tuple[str, FailureCause], ...] = (
     ("out-of-mem", "out_of_memory"),
     ("int-overflow", "int_overflow"),
     ("time-out", "time_out"),

@@ -7,7 +7,7 @@ import string
 from typing import Literal, NamedTuple
 
 from imb.model.catalog import all_benchmarks
-from imb.model.records import Mode, State
+from imb.model.records import EndState, Mode
 from imb.readers.imb_rows import PASSES_NOTE
 from imb.readers.messages import LAUNCHER, is_about_launcher, is_message, may_state_failure, states_failure
 from imb.readers.parsed_log import Head
@@ -26,7 +26,7 @@ class LogEvent(NamedTuple):
     text: str = ""
     parts: tuple[str, str, str] = ("", "", "")
     style: str = ""
-    state: State | None = None
+    state: EndState | None = None
     benchmark: str = ""
     number: int | None = None
 
@@ -240,7 +240,7 @@ def _read(text: bytes) -> Preamble:
         elif match := _ENDED.match(bare):
             if match[1] and len(events) == incomplete:
                 continue  # after a line about missing rows, IMB's line is not a second end
-            ended: State = (
+            ended: EndState = (
                 "complete" if match[1] or match[2] else "aborted" if match[3] == "Aborted" else "interrupted"
             )
             reason = match[4] or "" if ended != "complete" else ""

@@ -19,10 +19,10 @@ from imb.model.observations import Key, Side
 from imb.model.text import one_line
 from imb.report.comparison_text import cell, summary
 
-Outcome = Literal["passed", "failure", "error", "skipped"]
+CaseOutcome = Literal["passed", "failure", "error", "skipped"]
 
 
-_OUTCOMES: dict[str, Outcome] = {
+_OUTCOMES: dict[str, CaseOutcome] = {
     "slower": "failure",
     "mixed": "failure",
     "inconclusive": "skipped",
@@ -34,7 +34,7 @@ class TestCase(NamedTuple):
 
     group: str
     name: str
-    outcome: Outcome
+    outcome: CaseOutcome
     message: str = ""
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from imb.compare.comparison import Effect, Verdict
+from imb.compare.comparison import ComparisonVerdict, Effect
 from imb.model.units import percent_digits, percent_text
 from imb.stats.arrays import Values
 
@@ -22,7 +22,7 @@ MARKS = {
 }
 WHOLE_MARKS = {**MARKS, "mixed": "◆", "not slower": "≥"}
 ALONE = frozenset({"same", "differs"})  # verdicts that the interval of a band or row alone decides
-CHANGED: frozenset[Verdict] = frozenset({"faster", "slower", "differs"})
+CHANGED: frozenset[ComparisonVerdict] = frozenset({"faster", "slower", "differs"})
 NOT_ESTIMABLE = "not estimable"
 TO, TIMES = "\u2013", "\u00d7"  # en dash, multiplication sign
 _LEAST = 1e-6  # least speedup that counts as known; no benchmark differs by so much
@@ -34,7 +34,7 @@ def legend(relevant: float) -> str:
     return f"▲ faster, ▼ slower, = same, △ ▽ slightly faster, slower ({less}), ? inconclusive"
 
 
-def word_of(verdict: Verdict, speed: float) -> str:
+def word_of(verdict: ComparisonVerdict, speed: float) -> str:
     """The verdict on a band or row as it is shown. `differs` becomes slightly slower or slightly faster."""
     return f"slightly {'slower' if speed < 1 else 'faster'}" if verdict == "differs" else verdict
 
@@ -62,7 +62,7 @@ def speedup(effect: Effect) -> str:
     return f"{factor(effect.speed)}x ({word_of(effect.verdict, effect.speed)})"
 
 
-def short_speedup(speed: float, verdict: Verdict) -> str:
+def short_speedup(speed: float, verdict: ComparisonVerdict) -> str:
     """The speedup with a mark for the verdict: `0.90x ▼`."""
     return f"{factor(speed)}x {MARKS[word_of(verdict, speed)]}"
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from imb.compare.comparison import Comparison, Effect, RowEffect, Verdict
+from imb.compare.comparison import Comparison, ComparisonVerdict, Effect, RowEffect
 from imb.model.observations import Key, Launch, Side
 from imb.model.units import count_of, unit_of
 from imb.report import shorten
@@ -51,7 +51,7 @@ class ChartLine(msgspec.Struct, kw_only=True):
     y: list[float | None]
     lo: list[float | None]
     hi: list[float | None]
-    verdict: list[Verdict | None] | None = None
+    verdict: list[ComparisonVerdict | None] | None = None
 
     @property
     def has_spread(self) -> bool:

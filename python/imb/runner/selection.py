@@ -8,10 +8,10 @@ from typing import get_args
 
 from imb.model.catalog import suite_benchmarks
 from imb.model.errors import ImbError
-from imb.model.records import Component, Kind
+from imb.model.records import BenchmarkKind, Component
 
 COMPONENTS: tuple[Component, ...] = get_args(Component)
-CLASSES: dict[str, tuple[Kind, ...]] = {
+CLASSES: dict[str, tuple[BenchmarkKind, ...]] = {
     "single": ("single_transfer",),
     "parallel": ("parallel_transfer", "multiple_transfer"),
     "collective": ("collective", "synchronisation"),

@@ -53,9 +53,9 @@ from imb.store.store import Archive
 
 _STOPPED = "stopped.json"
 _DONE = re.compile(r"(\d{1,9})\.json", re.ASCII)
-Rest = ParamSpec("Rest")
-Returned = TypeVar("Returned")
-Settings = TypeVar("Settings", bound=msgspec.Struct)
+_Rest = ParamSpec("_Rest")
+_Returned = TypeVar("_Returned")
+_Settings = TypeVar("_Settings", bound=msgspec.Struct)
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,7 +232,7 @@ def set_settings(plan: Plan, command: str, settings: msgspec.Struct | None = Non
     return msgspec.structs.replace(plan, command=command, settings=encoded)
 
 
-def settings_of(plan: Plan, type_: type[Settings]) -> Settings:
+def settings_of(plan: Plan, type_: type[_Settings]) -> _Settings:
     """The options of the plan's command that the plan records. Raises ImbError if they cannot be read as this type."""
     try:
         return msgspec.json.decode(plan.settings, type=type_)
@@ -292,13 +292,13 @@ def _write_plan(archive: Archive, plan: Plan) -> None:
 
 
 def reporting_archive(
-    function: Callable[Concatenate[Archive, Rest], Returned],
-) -> Callable[Concatenate[Archive, Rest], Returned]:
+    function: Callable[Concatenate[Archive, _Rest], _Returned],
+) -> Callable[Concatenate[Archive, _Rest], _Returned]:
     """A decorator that converts an OSError of a file in the archive, such as a full disk, to an ImbError. Other OSErrors (of a launcher, a
     socket) pass."""
 
     @functools.wraps(function)
-    def wrapped(archive: Archive, /, *arguments: Rest.args, **options: Rest.kwargs) -> Returned:
+    def wrapped(archive: Archive, /, *arguments: _Rest.args, **options: _Rest.kwargs) -> _Returned:
         try:
             return function(archive, *arguments, **options)
         except OSError as error:

@@ -15,7 +15,7 @@ from imb.readers import columnar
 from imb.readers.formats import parse, reader_of
 from imb.readers.parsed_log import Log, LoggedLaunch
 from imb.store.reading import UnreadableFile
-from imb.store.runs_table import RUNS, Columns
+from imb.store.runs_table import RUNS, TableColumns
 from imb.store.store import Manifest, StoredRun
 
 
@@ -92,7 +92,7 @@ def _integer(value: Any) -> int | None:
     return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
 
 
-def runs_of(entries: Sequence[Entry]) -> Columns:
+def runs_of(entries: Sequence[Entry]) -> TableColumns:
     """These runs as rows of the index's table `runs`."""
     rows = [entry.row() for entry in entries]
     return {

@@ -30,7 +30,7 @@ from imb.store.labels import LabelChange, Tags, replay
 from imb.store.reading import UnreadableFile
 from imb.store.runs_table import (
     RUNS,
-    Columns,
+    TableColumns,
     TableFile,
     add_seal,
     arrow_of,
@@ -56,7 +56,7 @@ _MANY_SEGMENTS = 64
 _DAMAGED: tuple[type[Exception], ...] = (OSError, *UNDECODABLE)
 _REPLACED = "replaced"  # this file marks a segment that is no longer read
 _KEPT = 3600.0  # seconds to keep such a segment; no query takes longer
-Kind = TypeVar("Kind")
+_Kind = TypeVar("_Kind")
 
 # Without these, DuckDB may fetch extensions from a network, and a query may name variables of this program.
 _ISOLATED: dict[str, str | bool | int | float | list[str]] = {
@@ -86,7 +86,7 @@ class Index:
             folder = cache_folder() / _FOLDER / hashlib.sha256(str(archive.folder).encode()).hexdigest()[:16]
         self.folder = folder
 
-    def _retry(self, stack: ExitStack, read: Callable[[Index], Kind]) -> Kind:
+    def _retry(self, stack: ExitStack, read: Callable[[Index], _Kind]) -> _Kind:
         """Returns the result of `read`. If another process changes the cache meanwhile, calls it again; if that happens twice, calls it with
         an index in a temporary folder, which is deleted when the stack is closed."""
         for _ in range(2):
@@ -131,7 +131,7 @@ class Index:
         self._write(runs, tables)
         return runs["run"]
 
-    def _write(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
+    def _write(self, runs: TableColumns, tables: dict[str, pa.Table]) -> None:
         """Writes a segment. Raises _IndexChange, or ImbError if the cache cannot be written."""
         try:
             self._write_segment(runs, tables)
@@ -140,7 +140,7 @@ class Index:
                 raise _IndexChange from error
             raise unwritable_cache(self.folder, error) from error
 
-    def _write_segment(self, runs: Columns, tables: dict[str, pa.Table]) -> None:
+    def _write_segment(self, runs: TableColumns, tables: dict[str, pa.Table]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -196,7 +196,7 @@ class Index:
                 if time.time() - (segment / _REPLACED).stat().st_mtime > _KEPT:
                     shutil.rmtree(segment, ignore_errors=True)
 
-    def _refresh(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, Columns]]:
+    def _refresh(self, columns: Sequence[str]) -> tuple[set[str], dict[Path, TableColumns]]:
         """Adds the archive's runs that the index lacks. Returns the names of the archive's runs, and by segment these columns (including
         `run`) of `runs`. If the index was up to date, the columns are read once. Raises _IndexChange."""
         present = set(self.archive.ids())
@@ -236,7 +236,7 @@ class Index:
                 batch, size = [], 0
         return added + self._add(entries_of(batch))
 
-    def _runs_read(self, columns: Sequence[str]) -> dict[Path, Columns]:
+    def _runs_read(self, columns: Sequence[str]) -> dict[Path, TableColumns]:
         """Segment -> these columns of `runs`. A damaged segment is dropped; its runs will be added again."""
         tables = {}
         for segment in self.segments():
@@ -259,7 +259,7 @@ class Index:
         old = self.segments()
         present = set(self.archive.ids())
         seen: set[str] = set()
-        kept_runs: Columns = {name: [] for name in RUNS}
+        kept_runs: TableColumns = {name: [] for name in RUNS}
         kept: dict[str, list[pa.Table]] = {name: [] for name in schemas}
         for segment in old:
             try:
@@ -291,7 +291,9 @@ class Index:
             table = self._retry(stack, lambda index: index._rows_and_segments(columns)[0])
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
-    def _rows_and_segments(self, columns: Sequence[str] | None = None) -> tuple[Columns, list[Path], bool]:
+    def _rows_and_segments(
+        self, columns: Sequence[str] | None = None
+    ) -> tuple[TableColumns, list[Path], bool]:
         """The result of `rows` by column; the segments; and whether they have runs that the archive no longer has. Raises _IndexChange."""
         names = columns or list(RUNS)
         present, by_segment = self._refresh(names)
@@ -348,12 +350,12 @@ class Index:
                 self._keep(cache, add_seal(msgspec.json.encode(known)))
         return replay(known[path.name] for path in files if path.name in known)
 
-    def answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
+    def answer(self, question: Callable[[duckdb.DuckDBPyConnection], _Kind]) -> _Kind:
         """Calls `question` with a connection from `connect` and returns its result. Calls it again if another process changes files meanwhile."""
         with ExitStack() as stack:
             return self._retry(stack, lambda index: index._answer(question))
 
-    def _answer(self, question: Callable[[duckdb.DuckDBPyConnection], Kind]) -> Kind:
+    def _answer(self, question: Callable[[duckdb.DuckDBPyConnection], _Kind]) -> _Kind:
         import duckdb
 
         files: dict[Path, TableFile] = {}
@@ -419,11 +421,11 @@ def _states_of(files: Iterable[Path]) -> dict[Path, TableFile]:
         raise _IndexChange from error
 
 
-def _names(tables: Iterable[Columns]) -> list[str]:
+def _names(tables: Iterable[TableColumns]) -> list[str]:
     return [run for table in tables for run in table["run"]]
 
 
-def _drop_copies(tables: dict[Path, Columns]) -> dict[Path, Columns]:
+def _drop_copies(tables: dict[Path, TableColumns]) -> dict[Path, TableColumns]:
     """The segments without those whose runs are all in larger ones. Such copies arise if several processes add the same runs at once."""
     seen: set[str] = set()
     copies: set[Path] = set()

@@ -18,8 +18,8 @@ import msgspec
 from imb.model.errors import UNDECODABLE, ImbError
 from imb.model.notes import note
 
-Kind = TypeVar("Kind")
-Source = TypeVar("Source")
+_Kind = TypeVar("_Kind")
+_Source = TypeVar("_Source")
 
 
 class UnreadableFile(ImbError):
@@ -71,12 +71,12 @@ def refuse_other_size(path: Path, size: int, stored: int) -> None:
         raise UnreadableFile(path, ValueError(f"damaged: {size} instead of {stored} bytes"))
 
 
-def read_json(path: Path, kind: type[Kind]) -> Kind:
+def read_json(path: Path, kind: type[_Kind]) -> _Kind:
     """The content of a JSON file. Raises UnreadableFile."""
     return json_of(path, read_part(path), kind)
 
 
-def json_of(path: Path, data: bytes, kind: type[Kind]) -> Kind:
+def json_of(path: Path, data: bytes, kind: type[_Kind]) -> _Kind:
     """`read_json` for bytes that were read already. Raises UnreadableFile."""
     try:
         return msgspec.json.decode(data, type=kind)
@@ -96,11 +96,11 @@ def names_in(folder: Path) -> list[str]:
 
 
 def read_each(
-    sources: Iterable[Source], read: Callable[[Source], Kind], *, optional: bool = False
-) -> list[Kind]:
+    sources: Iterable[_Source], read: Callable[[_Source], _Kind], *, optional: bool = False
+) -> list[_Kind]:
     """The results of `read` for these sources. An unreadable one is skipped with a note. If none can be read, raises the UnreadableFile of the
     first one, unless they are `optional`."""
-    contents: list[Kind] = []
+    contents: list[_Kind] = []
     errors: list[UnreadableFile] = []
     for source in sources:
         try:
@@ -114,7 +114,7 @@ def read_each(
     return contents
 
 
-def readable_json(path: Path, kind: type[Kind], consequence: str = "left out") -> Kind | None:
+def readable_json(path: Path, kind: type[_Kind], consequence: str = "left out") -> _Kind | None:
     """`read_json`, or None with a note if the file cannot be read. The note ends with `consequence`."""
     try:
         return read_json(path, kind)

@@ -14,7 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Columns: TypeAlias = dict[str, list[Any]]  # name -> a value or None for each run
+TableColumns: TypeAlias = dict[str, list[Any]]  # name -> a value or None for each run
 RUNS: dict[str, type[str] | type[int]] = {
     "run": str,
     "added": str,
@@ -76,7 +76,7 @@ def encode_table(columns: Mapping[str, Sequence[Any]], files: Mapping[str, Table
     return add_seal(msgspec.msgpack.encode({name: columns[name] for name in RUNS} | {_FILES: files}))
 
 
-def decode_table(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, TableFile]]:
+def decode_table(data: bytes, names: Sequence[str]) -> tuple[TableColumns, dict[str, TableFile]]:
     """These columns of such a file, and the states of the other files. Raises ValueError if the file is damaged or has another format."""
     parts = _FILE.decode(check_seal(data))
     if not parts.keys() >= {_FILES, *names}:
@@ -86,7 +86,7 @@ def decode_table(data: bytes, names: Sequence[str]) -> tuple[Columns, dict[str, 
     )
 
 
-def arrow_of(columns: Columns) -> pa.Table:
+def arrow_of(columns: TableColumns) -> pa.Table:
     """The columns as an Arrow table, for DuckDB."""
     import pyarrow as pa
 

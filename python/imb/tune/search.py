@@ -51,7 +51,7 @@ CONFIRMATIONS = 5  # at levels 0.5, 0.25, ... %; if cells fail even then, there 
 
 FAILED = "launches failed"  # reason why a cell is not decided
 
-Verdict: TypeAlias = Literal[
+ProofVerdict: TypeAlias = Literal[
     "confirmed", "failed", "no time", "below the margin", "slower", "not slower", "inconclusive"
 ]
 
@@ -60,7 +60,7 @@ class CellVerdict(NamedTuple):
     """A cell at a look: verdict, and speedup with the file, with an interval that holds for all cells and
     looks together. `pairs`: number of pairs that have the cell."""
 
-    verdict: Verdict
+    verdict: ProofVerdict
     speedup: float
     low: float
     high: float
@@ -331,14 +331,14 @@ class Proof:
         else:
             self._look += 1
 
-    def _revert(self, failed: Mask, why: Verdict) -> None:
+    def _revert(self, failed: Mask, why: ProofVerdict) -> None:
         """Return failed cells to the default, and also cells with a gain below the margin, or later without
         reserve: the next confirmation has a lower level, and they would fail one after another."""
         for cell in np.flatnonzero(self.changed):
             result = self.judged[int(cell)]
             again = self.confirmation < self._most
             if failed[cell] or (again and not self._has_reserve(self._last[int(cell)], why)):
-                verdict: Verdict = why if failed[cell] else "below the margin"
+                verdict: ProofVerdict = why if failed[cell] else "below the margin"
                 verdict = "slower" if result.verdict == "slower" else verdict
                 self.reverted.append((int(cell), result._replace(verdict=verdict)))
                 self.changed[cell] = False
@@ -349,7 +349,7 @@ class Proof:
             self.changed[:] = False
             self.over = True
 
-    def _has_reserve(self, result: CellVerdict, why: Verdict) -> bool:
+    def _has_reserve(self, result: CellVerdict, why: ProofVerdict) -> bool:
         least = self._margin
         if self.confirmation > 1 or why == "no time":
             half = math.log(result.speedup / result.low) if result.low > 0 else math.inf
@@ -410,7 +410,7 @@ def judge_cells(
     )  # by Bonferroni's limit: a false one costs the file
     cells = []
     for at in range(len(estimates.mean)):
-        verdict: Verdict = "inconclusive"
+        verdict: ProofVerdict = "inconclusive"
         if shown[at]:
             verdict = "confirmed" if changed[at] else "not slower"
         elif slower[at]:

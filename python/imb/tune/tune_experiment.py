@@ -45,7 +45,7 @@ from imb.tune.search import (
     Search,
     TuneResult,
 )
-from imb.tune.tune_planning import Figures, Group, PlannedLaunch, Row, TuneSettings
+from imb.tune.tune_planning import Group, LaunchFigures, PlannedLaunch, Row, TuneSettings
 from imb.tune.tuner import Executed, Tuner, proof, tuner_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ _REVERTED = {
 Forced: TypeAlias = Mapping[tuple[str, Algorithm], Executed]
 _T = TypeVar("_T")
 # A generator that yields launches, receives their figures, and returns a _T.
-Stage: TypeAlias = Generator[list[PlannedLaunch], list[Figures], _T]
+TuneStage: TypeAlias = Generator[list[PlannedLaunch], list[LaunchFigures], _T]
 
 
 class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
@@ -146,7 +146,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
     def _report(self, line: str) -> None:
         say(f"imb: {duration_text(self._spent)} of {duration_text(self._budget)}: {line}", err=True)
 
-    def _lengthen(self, groups: Iterable[Group], results: Iterable[Figures]) -> None:
+    def _lengthen(self, groups: Iterable[Group], results: Iterable[LaunchFigures]) -> None:
         """Make later launches of these groups longer if some rows had no sample."""
         if any(figures.short for figures in results):
             for group in groups:
@@ -154,7 +154,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
 
     # --- All stages ---
 
-    def _run_stages(self) -> Stage[None]:
+    def _run_stages(self) -> TuneStage[None]:
         settings = self.settings
         groups = [Group(collective, ranks) for ranks in settings.ranks for collective in settings.collectives]
         chosen_before: dict[Cell, Algorithm] = {}
@@ -226,7 +226,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
 
     def _reference(
         self, groups: Sequence[Group]
-    ) -> Stage[tuple[dict[Group, list[Cell]], Executed, dict[Group, float]]]:
+    ) -> TuneStage[tuple[dict[Group, list[Cell]], Executed, dict[Group, float]]]:
         """Launch the library's default with -check. Returns the cells of each group, what ranks executed, and
         the duration of each group's launch in seconds."""
         launches = {}
@@ -260,7 +260,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         cells: Mapping[Group, list[Cell]],
         candidates: Mapping[Group, list[Algorithm]],
         durations: Mapping[Group, float],
-    ) -> Stage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
+    ) -> TuneStage[tuple[dict[tuple[Cell, Algorithm], bool], Forced]]:
         """Launch every candidate once, with -check, through a file of the final form. Returns which
         candidates are usable in each cell, and what ranks executed."""
         launches: dict[str, PlannedLaunch] = {}
@@ -331,7 +331,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         cells: Mapping[Group, list[Cell]],
         candidates: Mapping[Group, list[Algorithm]],
         alive: Mapping[tuple[Cell, Algorithm], bool],
-    ) -> Stage[None]:
+    ) -> TuneStage[None]:
         """If all candidates of a group failed, launch the default again. If that also fails, the candidates
         are not the cause."""
         suspects = [
@@ -355,7 +355,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         cells: Mapping[Group, list[Cell]],
         candidates: Mapping[Group, list[Algorithm]],
         alive: Mapping[tuple[Cell, Algorithm], bool],
-    ) -> Stage[tuple[dict[Cell, Algorithm], dict[Cell, float]]]:
+    ) -> TuneStage[tuple[dict[Cell, Algorithm], dict[Cell, float]]]:
         """Launch rounds of all groups that are not settled, in random order. Returns the proposed algorithms
         and the estimated speedups."""
         races: dict[Group, tuple[list[Algorithm], Search]] = {}
@@ -496,7 +496,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         return launches
 
     def _logs(
-        self, cells: Sequence[Cell], algorithms: Sequence[Algorithm], figures: Sequence[Figures]
+        self, cells: Sequence[Cell], algorithms: Sequence[Algorithm], figures: Sequence[LaunchFigures]
     ) -> Values:
         """Logarithms of seconds, shape (cells, candidates), NaN if not measured. For interleaved launches
         they are relative to the default of their batch, and corrected by the difference of the launches in
@@ -517,11 +517,11 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         self,
         cells: Sequence[Cell],
         algorithms: Sequence[Algorithm],
-        figures: Sequence[Figures],
+        figures: Sequence[LaunchFigures],
         logs: Values,
     ) -> Values:
         columns = self._launched_algorithms(figures, algorithms)
-        default: Figures | None = None
+        default: LaunchFigures | None = None
         for column, launched in zip(columns, figures, strict=True):
             if column == 0:
                 default = launched
@@ -541,7 +541,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         return logs
 
     @staticmethod
-    def _launched_algorithms(figures: Sequence[Figures], algorithms: Sequence[Algorithm]) -> list[int]:
+    def _launched_algorithms(figures: Sequence[LaunchFigures], algorithms: Sequence[Algorithm]) -> list[int]:
         """The index of each launch's algorithm, from the names of their variants."""
         places = {
             f"search-{tune_planning.label_of(algorithm)}": at for at, algorithm in enumerate(algorithms)
@@ -555,7 +555,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         without: Executed,
         forced: Forced,
         families: int,
-    ) -> Stage[dict[Cell, Algorithm]]:
+    ) -> TuneStage[dict[Cell, Algorithm]]:
         """Launch pairs on one number of ranks. Returns the choices that are confirmed."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         ranks = all_cells[0].ranks if all_cells else 0
@@ -658,7 +658,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
 
     def _pairs(
         self, cells: Mapping[Group, list[Cell]], ranks: int, file: Switch, judge: Proof, pairs: int
-    ) -> Stage[list[tuple[Figures, Figures]]]:
+    ) -> TuneStage[list[tuple[LaunchFigures, LaunchFigures]]]:
         """Launch `pairs` more pairs, with the file and without, each pair in random order. Returns the
         figures of each pair: without, with."""
         longer, confirmation = self._length_factor(cells), judge.confirmation
@@ -691,7 +691,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
 
     @staticmethod
     def _gains(
-        all_cells: Sequence[Cell], pairs: Sequence[tuple[Figures, Figures]]
+        all_cells: Sequence[Cell], pairs: Sequence[tuple[LaunchFigures, LaunchFigures]]
     ) -> tuple[Values, Values, Values]:
         """Logarithms of the speedup, shape (pairs, cells); probes of both launches in seconds, shape (pairs,
         2); and the mean logarithm of the speedup of rows that no file changes, shape (pairs,)."""
@@ -766,7 +766,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         without: Executed,
         forced: Forced,
         name: str,
-    ) -> Stage[Switch | None]:
+    ) -> TuneStage[Switch | None]:
         """A file of these choices that takes effect where it should. If it does not in a cell, the choice is
         removed from `choices`. None if there is no such file."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
@@ -821,7 +821,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         forced: Forced,
         file: Switch,
         label: str,
-    ) -> Stage[tuple[Mapping[Cell, str], str]]:
+    ) -> TuneStage[tuple[Mapping[Cell, str], str]]:
         """Launch with the file and -check. Returns the cells in which the file does not take effect as it should,
         with what ranks execute, and what is wrong with the file as a whole or an empty text."""
         before = self._spent
@@ -866,7 +866,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         final: dict[Cell, Algorithm],
         without: Executed,
         forced: Forced,
-    ) -> Stage[None]:
+    ) -> TuneStage[None]:
         """Write the file for all numbers of ranks into the folder of --output."""
         all_cells = [cell for group_cells in cells.values() for cell in group_cells]
         tried = self._write_files(final, all_cells, "final")
@@ -931,7 +931,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         except OSError as error:
             raise self.archive.refusal(error) from error
 
-    def _launch_watched(self, launches: Mapping[str, PlannedLaunch]) -> Stage[list[Figures]]:
+    def _launch_watched(self, launches: Mapping[str, PlannedLaunch]) -> TuneStage[list[LaunchFigures]]:
         """Run launches, by name, whose ranks report what they execute. Launches that fail are repeated
         without the report. If one then succeeds, no further launches are watched."""
         switches = {name: self._watch(name) for name in launches}
@@ -967,7 +967,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
             self.result.unproven = watch.reason
         return watch.switch or Switch({})
 
-    def _reading_problem(self, switch: Switch, figures: Figures) -> str:
+    def _reading_problem(self, switch: Switch, figures: LaunchFigures) -> str:
         # The library reports which files it reads only while it is watched.
         file = "" if self._unwatchable else self.tuner.unread_file(switch, figures.output + figures.errors)
         return f"the library did not read {file}" if file else ""
@@ -983,7 +983,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
             return {}
 
 
-def _failure_of(figures: Figures) -> str:
+def _failure_of(figures: LaunchFigures) -> str:
     """Why a launch failed, with the message of the launcher."""
     return failure_detail(figures.why, reason(figures.errors.encode()))
 

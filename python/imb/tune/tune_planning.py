@@ -106,7 +106,7 @@ class Row(NamedTuple):
     bytes: int
 
 
-class Figures(NamedTuple):
+class LaunchFigures(NamedTuple):
     """The results of a launch. `seconds`: by row; `why`: why it is incomplete, or empty if it is complete;
     `output`, `errors`: what it printed; `probe`: seconds of its state probe, NaN without one; `wall`:
     duration in seconds."""
@@ -322,7 +322,7 @@ def variants_text(variants: Mapping[Algorithm, Mapping[str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> Figures:
+def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> LaunchFigures:
     """The figures of a completed launch."""
     stored = archive.run(ended.run)
     seconds: dict[Row, float] = {}
@@ -341,7 +341,7 @@ def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> Figures:
     output, errors = (
         (stored.part(file) or b"").decode(errors="replace") for file in ("output.txt", "stderr.txt")
     )
-    return Figures(
+    return LaunchFigures(
         ended.run,
         plan.variants[plan.items[ended.number - 1].variant].name,
         seconds,
@@ -358,7 +358,7 @@ def figures_of(archive: Archive, plan: Plan, ended: FinishedLaunch) -> Figures:
     )
 
 
-def cells_of(group: Group, figures: Figures) -> list[Cell]:
+def cells_of(group: Group, figures: LaunchFigures) -> list[Cell]:
     """The cells of a launch. A cell of 0 bytes is left out if there are others."""
     lengths = sorted({row.bytes for row in figures.seconds if row.benchmark == group.collective})
     positive = [length for length in lengths if length]

@@ -10,7 +10,7 @@ import pytest
 from companion.fabric.test_fabric_model import made, named, truth
 from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.sweep import Sweep
-from imb.fabric.judging.verdict import Verdict
+from imb.fabric.judging.verdict import SweepVerdict
 from imb.stats.arrays import Numbers
 
 
@@ -37,7 +37,7 @@ def of_leaves(
     return made(count, longer, passes=4, noise=noise, seed=seed)
 
 
-def judged(*args: Any, **fields: Any) -> Verdict:
+def judged(*args: Any, **fields: Any) -> SweepVerdict:
     return judge_sweeps([of_leaves(*args, **fields)], None)
 
 

@@ -15,10 +15,17 @@ import pytest
 from imb.fabric.judging.earlier_sweeps import divide_by_past
 from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.round_plans import Circle, confirming_rounds, few_rounds, whole_sweep
-from imb.fabric.judging.stages import CONFIRMING, FIRST, QUICK_FIRST, Stage, next_step_after_quick, search
+from imb.fabric.judging.stages import (
+    CONFIRMING,
+    FIRST,
+    QUICK_FIRST,
+    SweepStage,
+    next_step_after_quick,
+    search,
+)
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.topology import Topology, graph
-from imb.fabric.judging.verdict import PairToRetest, SizeResult, Suspect, Verdict
+from imb.fabric.judging.verdict import PairToRetest, SizeResult, Suspect, SweepVerdict
 from imb.stats.arrays import Numbers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench"))
@@ -55,7 +62,7 @@ def tree(children: Mapping[str, Sequence[str]]) -> Topology:
     return graph({name: switch for name, switch in parents.items() if name not in children}, links)
 
 
-def named(verdict: Verdict) -> set[str]:
+def named(verdict: SweepVerdict) -> set[str]:
     return {one.name for one in verdict.suspects if one.named}
 
 
@@ -352,10 +359,10 @@ def test_rounds_of_a_circle(count: int) -> None:
     assert few - count % 2 <= met.min() and met.max() <= few
 
 
-def suspecting(*names: str, named: bool = False, undecided: bool = True) -> Verdict:
+def suspecting(*names: str, named: bool = False, undecided: bool = True) -> SweepVerdict:
     """With suspects by name."""
     number = {"a": 1, "b": 2, "c": 3}
-    return Verdict(
+    return SweepVerdict(
         "bad" if named else "inconclusive",
         tuple(
             Suspect(
@@ -375,9 +382,9 @@ def test_a_search_ends(count: int, quick: bool) -> None:
     stages = list(search(count, 1, sizes, 0.1, lambda: suspecting("a"), quick=quick))
     assert [one.why for one in stages].count("confirm") == 2 * (count >= 4)
     assert sum(len(one.rounds or []) for one in stages if one.why in ("first", "wider")) <= whole_sweep(count)
-    assert [one.why for one in search(count, 1, sizes, 0.1, lambda: Verdict("healthy"), quick=quick)] == [
-        "first"
-    ]
+    assert [
+        one.why for one in search(count, 1, sizes, 0.1, lambda: SweepVerdict("healthy"), quick=quick)
+    ] == ["first"]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -409,7 +416,7 @@ def test_an_undecided_quick_search_has_a_next_step() -> None:
     [short] = judge_sweeps([made(32, lambda a, b: 0.0 * a, passes=passes // 4, noise=0.3)], None).per_size
     assert enough.per_size[0].detectable < 0.1 < short.detectable, (passes, enough.per_size)
     assert "more than 5 passes" in next_step_after_quick(verdict, 32, 0.1, 5)
-    assert not next_step_after_quick(Verdict("healthy"), 32, 0.1, 1000)
+    assert not next_step_after_quick(SweepVerdict("healthy"), 32, 0.1, 1000)
 
 
 def test_the_next_step_where_few_rounds_are_all() -> None:
@@ -449,18 +456,18 @@ def test_later_looks_have_smaller_shares_of_the_level() -> None:
     assert p_values[0] == pytest.approx(p_values[1]) and named(judge_sweeps([whole], None)) == {"n3"}
 
 
-def of_passes(passes: int, detectable: float, *suspects: Suspect, bytes: int = 8) -> Verdict:
+def of_passes(passes: int, detectable: float, *suspects: Suspect, bytes: int = 8) -> SweepVerdict:
     result = SizeResult("Pair_Latency", bytes, 1e-6, (), 0.1, 0.0, passes, 100, detectable, np.zeros(16))
-    return Verdict("inconclusive", suspects, (), (result,))
+    return SweepVerdict("inconclusive", suspects, (), (result,))
 
 
-def stages_of(*verdicts: Verdict) -> list[tuple[int, list[tuple[str, int]]]]:
+def stages_of(*verdicts: SweepVerdict) -> list[tuple[int, list[tuple[str, int]]]]:
     """Of a sweep that sees these verdicts, the last one again and again."""
     sizes = [("Pair_Latency", 8), ("Pair_Latency", 64)]
     return [(one.passes, one.sizes) for one in search(64, 1, sizes, 0.1, seeing(verdicts))]
 
 
-def seeing(verdicts: Sequence[Verdict]) -> Callable[[], Verdict]:
+def seeing(verdicts: Sequence[SweepVerdict]) -> Callable[[], SweepVerdict]:
     """One after the other."""
     left = list(verdicts)
     return lambda: left.pop(0) if len(left) > 1 else left[0]
@@ -478,7 +485,7 @@ def test_a_sweep_has_more_passes_while_a_slow_host_could_be_missed() -> None:
     assert every == [4, 4, 8, 16, 32]
 
 
-def quick_stages(n: int, *verdicts: Verdict, passes: int | None = None) -> list[Stage]:
+def quick_stages(n: int, *verdicts: SweepVerdict, passes: int | None = None) -> list[SweepStage]:
     sizes = [("Pair_Latency", 8), ("Pair_Bandwidth", 64)]
     return list(search(n, 1, sizes, 0.1, seeing(verdicts), quick=True, passes=passes))
 
@@ -504,7 +511,7 @@ def test_a_quick_search_has_other_rounds_while_a_slow_host_could_be_missed() -> 
     assert [one.passes for one in quick_stages(1024, of_passes(3, 0.2), passes=5)] == [5]
 
 
-def with_links(hosts: float, links: float) -> Verdict:
+def with_links(hosts: float, links: float) -> SweepVerdict:
     verdict = of_passes(3, hosts)
     return replace(verdict, per_size=tuple(replace(one, of_links=links) for one in verdict.per_size))
 
@@ -676,7 +683,9 @@ def test_rounds_that_confirm_have_the_suspects_and_all_others(kind: str) -> None
 def test_many_pairs_that_may_be_slow_are_measured_side_by_side(ends: int) -> None:
     """In a few rounds, each with all endpoints; those that are left, in as many as their controls need."""
     pairs = [(at, at + step) for step in (1, 5) for at in range(0, ends - 5, 3)][: ends // 4]
-    verdict = Verdict("healthy", screened=tuple(PairToRetest(a, b, "Pair_Bandwidth", 8) for a, b in pairs))
+    verdict = SweepVerdict(
+        "healthy", screened=tuple(PairToRetest(a, b, "Pair_Bandwidth", 8) for a, b in pairs)
+    )
     rounds = list(confirming_rounds(verdict, ends, 1, ends, 6))
     assert len(rounds) <= 4 and {pair for one in rounds for pair in one} >= set(pairs)
     for one in rounds:

@@ -18,7 +18,7 @@ def divide_by_past(
     sweeps: Sequence[Sweep], past: Sequence[Sweep], name: str
 ) -> tuple[list[Sweep], list[str], float]:
     """Sweeps whose times are divided by the times of the same pair in `past`, which has the same indices of
-    endpoints; notes; and the largest median ratio of a sweep. A component that was always slower does not
+    endpoints; notes; and the largest median ratio of a sweep. An element that was always slower does not
     stand out; one that became slower does.
 
     The first time of a pair is divided by its first earlier time, the second by the second, and so on. So the

@@ -1,8 +1,8 @@
-"""From sweeps to a verdict: which components are slow, at known error rates. Pure.
+"""From sweeps to a verdict: which elements are slow, at known error rates. Pure.
 
-A part of the passes of each size is screened for slow components, and the other passes confirm suspects
+A part of the passes of each size is screened for slow elements, and the other passes confirm suspects
 (imb.fabric.judging.judge). Sizes share the level (Bonferroni), and so do looks: the verdict on the k-th
-launch has 1 / (k (k + 1)) of it. A named component must be slower by `least_effect` or more.
+launch has 1 / (k (k + 1)) of it. A named element must be slower by `least_effect` or more.
 
 If noise affects one host during the whole sweep, it looks like a slow host; one sweep cannot separate the
 two.
@@ -25,7 +25,7 @@ from imb.fabric.judging.classes import (
     population_classes,
     two_populations,
 )
-from imb.fabric.judging.components import FEWEST, Components, components_of
+from imb.fabric.judging.elements import FEWEST, FabricElements, elements_of
 from imb.fabric.judging.judge import (
     RANK,
     RetestResult,
@@ -37,7 +37,7 @@ from imb.fabric.judging.judge import (
     halves,
     screen,
     significance,
-    similar_components,
+    similar_elements,
     slow_pairs,
     tail_probability,
 )
@@ -58,9 +58,9 @@ from imb.fabric.judging.verdict import (
     PairToRetest,
     Populations,
     SizeResult,
-    State,
     Suspect,
-    Verdict,
+    SweepState,
+    SweepVerdict,
 )
 from imb.model.units import count_of, percent_text, size
 from imb.stats.arrays import Indices, Mask, Numbers, Values
@@ -84,7 +84,7 @@ def judge_sweeps(
     *,
     level: float = ANY_FALSE,
     least_effect: float = 0.05,
-) -> Verdict:
+) -> SweepVerdict:
     """One verdict on all sweeps, which have the same endpoints. `level`: largest probability that anything is
     named in a healthy sweep; `least_effect`: a smaller slowdown, as a share, is never named."""
     if not sweeps:
@@ -106,13 +106,13 @@ def judge_sweeps(
     together = tuple(
         dict.fromkeys(pair for each in sizes for pair in mutually_silent_pairs(each.sweep, each.silent))
     )
-    state: State = "healthy"
+    state: SweepState = "healthy"
     asymmetric = tuple(pair for each in sizes for pair in each.asymmetric)
     if silent or asymmetric or any(suspect.named for suspect in suspects) or any(each.lost for each in sizes):
         state = "bad"
     elif any(suspect.undecided for suspect in suspects) or any(each.unsure for each in sizes):
         state = "inconclusive"
-    return Verdict(
+    return SweepVerdict(
         state,
         tuple(suspects),
         tuple(notes),
@@ -127,7 +127,7 @@ def judge_sweeps(
 
 
 def _layout(sweep: Sweep, topology: Topology | None, before: SweepLayout | None) -> SweepLayout:
-    """The layout of a sweep. It reuses the components of the sweep `before` if that has the same pairs."""
+    """The layout of a sweep. It reuses the elements of the sweep `before` if that has the same pairs."""
     count = len(sweep.endpoints)
     good = np.isfinite(sweep.seconds) & (sweep.seconds > 0)
     codes, at = number_keys(sweep.pair_codes()[good], count * count)
@@ -136,12 +136,12 @@ def _layout(sweep: Sweep, topology: Topology | None, before: SweepLayout | None)
     a, b = (codes // count).astype(np.int32), (codes % count).astype(np.int32)
     logs = np.zeros(len(good))
     logs[good] = np.log(sweep.seconds[good])
-    components: Components
+    elements: FabricElements
     if before is not None and np.array_equal(before.a, a) and np.array_equal(before.b, b):
-        components = before.components
+        elements = before.elements
     else:
-        components = components_of(sweep.endpoints, a, b, topology)
-    return SweepLayout(sweep, good, key, a, b, _distances(sweep, a, b, topology).of, components, logs)
+        elements = elements_of(sweep.endpoints, a, b, topology)
+    return SweepLayout(sweep, good, key, a, b, _distances(sweep, a, b, topology).of, elements, logs)
 
 
 def _distances(sweep: Sweep, a: Numbers, b: Numbers, topology: Topology | None) -> Classes:
@@ -206,7 +206,7 @@ class _Size:
         self.all_passes, self.fresh = self.whole.part, SweepPart(self.layout, later)
         self.first = SweepPart(self.layout, first)
         self.launches = sweep.launch_count
-        self._judge_components()
+        self._judge_elements()
         self._judge_pairs()
         self._list_unjudged()
         self._judge_sensitivity()
@@ -273,21 +273,21 @@ class _Size:
         other and far from all others: they are below another switch, or its uplink is slow. From then on they
         are compared only with each other. Empty if there is none."""
         for at in self.whole.chosen:
-            component = self.whole.part.each[at]
-            if component.kind not in ("core", "host") or len(component.endpoints) > 1:
+            element = self.whole.part.each[at]
+            if element.kind not in ("core", "host") or len(element.endpoints) > 1:
                 continue
             group, slower = self._near_suspects(at)
             if len(group) >= FEWEST and known.isdisjoint(group):
-                self._add_distant_group(group, float(np.expm1(slower)), component.way)
+                self._add_distant_group(group, float(np.expm1(slower)), element.way)
                 return group
         return []
 
     def _near_suspects(self, at: int) -> tuple[list[int], float]:
         """The endpoints that are about as slow as a suspected one, and by how much they are slower (a
         logarithm), if they are near each other. Otherwise an empty list and 0."""
-        layout, fit, component = self.layout, self.whole, self.whole.part.each[at]
-        end = component.endpoints[0]
-        effects = np.nan_to_num(endpoint_effects(fit, fit.part.there, component.way))
+        layout, fit, element = self.layout, self.whole, self.whole.part.each[at]
+        end = element.endpoints[0]
+        effects = np.nan_to_num(endpoint_effects(fit, fit.part.there, element.way))
         like = effects >= fit.effect(at) / 2
         core, limit = like, fit.effect(at) / 2
         if self.group_of is not None and self.group_of[end] >= 0:
@@ -338,9 +338,9 @@ class _Size:
         )
         self.unsure |= unsure and len({endpoint.host for endpoint in self.sweep.endpoints}) > 1
 
-    # --- Components ---------------------------------------------------------------------------------------------------
+    # --- Elements ---------------------------------------------------------------------------------------------------
 
-    def _judge_components(self) -> None:
+    def _judge_elements(self) -> None:
         chosen = self.whole.chosen
         results = confirm(self.first, self.fresh, chosen, self.least)
         self.final = self.whole
@@ -354,21 +354,21 @@ class _Size:
         self._note_slow_groups()
 
     def _suspect(self, at: int, result: RetestResult | None) -> Suspect:
-        """A suspect. It is named if fresh passes confirm it and no other component explains its pairs about
+        """A suspect. It is named if fresh passes confirm it and no other element explains its pairs about
         as well."""
-        component = self.all_passes.each[at]
+        element = self.all_passes.each[at]
         effect, error = self.final.effect(at), self.final.error(at)
         p = 1.0 if result is None else result.p_value
         confirmed = result is not None and result.again and p <= self.level and effect >= self.least
-        others = [self.all_passes.each[other].name for other in similar_components(self.final, at)]
-        kind, name, advice, separable = component.kind, component.name, "", True
+        others = [self.all_passes.each[other].name for other in similar_elements(self.final, at)]
+        kind, name, advice, separable = element.kind, element.name, "", True
         cables: list[str] = []
-        if not component.way or confirmed:
+        if not element.way or confirmed:
             route = self._route(at, effect)
-            cable = f"a cable of {self._leaf(component.endpoints[0])} to other switches" if route else ""
+            cable = f"a cable of {self._leaf(element.endpoints[0])} to other switches" if route else ""
             if route == "route":
-                kind, name = "route", f"routes of {name} beyond {self._leaf(component.endpoints[0])}"
-                cables, others = [cable], [other for other in others if other != component.name]
+                kind, name = "route", f"routes of {name} beyond {self._leaf(element.endpoints[0])}"
+                cables, others = [cable], [other for other in others if other != element.name]
             elif route:
                 others.append(cable)
         if others:
@@ -380,8 +380,8 @@ class _Size:
             separable = others[0].startswith("a cable of") and self._passes_explain_noise()
         elif not confirmed:
             advice = f"measure {name} again"
-        elif component.alternatives:
-            crossed = ", ".join((name, *component.alternatives[:3]))
+        elif element.alternatives:
+            crossed = ", ".join((name, *element.alternatives[:3]))
             advice = f"replace one part after the other: the same pairs cross {crossed}"
         undecided = (
             bool(others)
@@ -389,10 +389,10 @@ class _Size:
             else result is None or self.launches == 1 or (p <= _UNDECIDED and effect >= self.least)
         )
         return Suspect(
-            kind, name, component.endpoints, float(np.expm1(effect)),
+            kind, name, element.endpoints, float(np.expm1(effect)),
             (float(np.expm1(effect - _95 * error)), float(np.expm1(effect + _95 * error))),
             p, self.sweep.benchmark, self.sweep.bytes, confirmed and not others,
-            tuple(dict.fromkeys((*cables, *component.alternatives, *others))), advice, separable, component.way, undecided,
+            tuple(dict.fromkeys((*cables, *element.alternatives, *others))), advice, separable, element.way, undecided,
             significance(self.final, at),
         )  # fmt: skip
 
@@ -427,11 +427,11 @@ class _Size:
         """Whether a host is also slow to hosts below its own switch: "" if so, as slow hosts are; "route" if
         not; "?" if it is unknown. Noise gives a wrong answer with a probability below `level`, for all
         suspects together."""
-        component = self.all_passes.each[at]
-        if self.topology is None or component.kind != "host" or len(component.endpoints) != 1:
+        element = self.all_passes.each[at]
+        if self.topology is None or element.kind != "host" or len(element.endpoints) != 1:
             return ""
         leaf = leaves_of(self.sweep.endpoints, self.topology)
-        switch = int(leaf[component.endpoints[0]])
+        switch = int(leaf[element.endpoints[0]])
         under, columns = leaf == switch, self.final.exclusive_pairs(at)
         below = columns[self._are_inside(columns, under)]
         if switch < 0 or np.count_nonzero(under) < 2 or len(below) == len(columns):
@@ -562,11 +562,11 @@ class _Size:
     def _list_unjudged(self) -> None:
         """List links that all pairs of a distance cross: no other link can be compared with them."""
         confounded = [
-            self.layout.components.each[at]
-            for at in np.flatnonzero(self.all_passes.confounded_components[0]).tolist()
-            if at < len(self.layout.components.each)
+            self.layout.elements.each[at]
+            for at in np.flatnonzero(self.all_passes.confounded_elements[0]).tolist()
+            if at < len(self.layout.elements.each)
         ]
-        links = [component for component in confounded if component.kind in ("link", "group")]
+        links = [element for element in confounded if element.kind in ("link", "group")]
         self.unjudged = tuple(link.name for link in links)
         if links:
             names = [_same_pairs_phrase(link.name, link.alternatives[:2]) for link in links]
@@ -579,7 +579,7 @@ class _Size:
         sweep, layout = self.sweep, self.layout
         effects = endpoint_effects(self.final, self.all_passes.there)
         hosts, widened = detectable_effect_of(self.whole, self.least, "host", 0.5)
-        links = [component for component in layout.components.each if component.kind == "link"]
+        links = [element for element in layout.elements.each if element.kind == "link"]
         of_links = 0.0
         if links:
             of_links, wider = detectable_effect_of(self.whole, self.least, "link", _FEW)

@@ -1,9 +1,9 @@
-"""A screen for slow components, and their confirmation by passes that the screen did not see. Pure.
+"""A screen for slow elements, and their confirmation by passes that the screen did not see. Pure.
 
-The screen repeatedly chooses the component that explains most (orthogonal matching pursuit: Pati, Rezaiifar
+The screen repeatedly chooses the element that explains most (orthogonal matching pursuit: Pati, Rezaiifar
 and Krishnaprasad, Asilomar Conf. (1993) 40). It may be wrong: noise has long tails and lasts for some passes.
-So a component is named only if it is slow again in fresh passes, significantly, and more than every control:
-all components of its kind that are not suspected. If it is healthy, these are exchangeable: it is the slowest
+So an element is named only if it is slow again in fresh passes, significantly, and more than every control:
+all elements of its kind that are not suspected. If it is healthy, these are exchangeable: it is the slowest
 of N + 1 once in N + 1 times, whatever the noise.
 """
 
@@ -14,18 +14,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from imb.fabric.judging.components import FEWEST
+from imb.fabric.judging.elements import FEWEST
 from imb.fabric.judging.sweep_parts import Fit, SweepLayout, SweepPart, huber
 from imb.stats.arrays import Mask, Values
 from imb.stats.medians import median, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
 
-SCREEN = 0.02  # approximate share of healthy sweeps in which the screen suspects a component
-MOST = 24  # most slow components
-_TRIED = 12  # number of components with the highest scores from which the best is chosen
-_FEW_PEERS = 10  # a kind of link or switch with fewer components has few peers
+SCREEN = 0.02  # approximate share of healthy sweeps in which the screen suspects an element
+MOST = 24  # most slow elements
+_TRIED = 12  # number of elements with the highest scores from which the best is chosen
+_FEW_PEERS = 10  # a kind of link or switch with fewer elements has few peers
 _FEW = 8  # with at most this many endpoints, each has a quarter of all pairs or more
-_NEAR = 0.8  # share of the least effect that a component must have in each part of the passes
+_NEAR = 0.8  # share of the least effect that an element must have in each part of the passes
 _SCREENED = 3.0  # standard deviations; a pair that is slower than others by more is measured again
 _FAR = 4.0  # standard deviations beyond which pairs are suspected, asymmetric, or counted as a population
 _PAIRS = 8  # most suspected pairs; with many endpoints, a quarter of their number
@@ -38,7 +38,7 @@ _POWER = 0.99  # share of sweeps that find a detectable effect
 
 
 class RetestResult(NamedTuple):
-    """`p_value`: adjusted p-value of no effect in the fresh passes; `again`: the component was slow in the
+    """`p_value`: adjusted p-value of no effect in the fresh passes; `again`: the element was slow in the
     earlier passes alone, and in the fresh ones more than all controls."""
 
     p_value: float
@@ -46,15 +46,15 @@ class RetestResult(NamedTuple):
 
 
 def screen(part: SweepPart, least: float) -> Fit:
-    """Find slow components. Two slow hosts of a switch may look like a slow switch as long as they are
+    """Find slow elements. Two slow hosts of a switch may look like a slow switch as long as they are
     unknown. So a link or switch is replaced by endpoints if these explain more."""
-    every = ~part.confounded_components[0]
+    every = ~part.confounded_elements[0]
     fit = _grow_fit(part, [], every, least)
     ends = np.array([each.kind in ("core", "host") for each in part.each], dtype=bool)
     price = float(np.log(len(part.each) + 1) + 0.5 * np.log(len(part.value) + 1))
-    for component in fit.chosen:
-        if not ends[component]:
-            other = _grow_fit(part, [each for each in fit.chosen if each != component], every & ends, least)
+    for element in fit.chosen:
+        if not ends[element]:
+            other = _grow_fit(part, [each for each in fit.chosen if each != element], every & ends, least)
             spread = min(fit.spread, other.spread)
             more = len(other.chosen) - len(fit.chosen)
             if more >= 0 and _misfit(other, spread) + more * price < _misfit(fit, spread):
@@ -64,16 +64,16 @@ def screen(part: SweepPart, least: float) -> Fit:
 
 def _misfit(fit: Fit, spread: float) -> float:
     slow = np.zeros(len(fit.residual))
-    for component in fit.chosen:
-        columns = fit.part.members(component)
-        slow[columns] = np.maximum(slow[columns], fit.effect(component))
+    for element in fit.chosen:
+        columns = fit.part.members(element)
+        slow[columns] = np.maximum(slow[columns], fit.effect(element))
     return float(huber((fit.residual - slow)[fit.part.there] / spread).sum())
 
 
 def _grow_fit(part: SweepPart, begin: list[int], allowed: Mask, least: float) -> Fit:
     chosen = list(begin)
     fit = Fit(part, tuple(chosen))
-    # A component with a large share of all pairs, or with few peers, raises the level and the spread of its comparison.
+    # An element with a large share of all pairs, or with few peers, raises the level and the spread of its comparison.
     few = len(part.layout.sweep.endpoints) <= _FEW
     peers = np.bincount(part.kinds, minlength=1)[part.kinds]
     scarce = (peers < _FEW_PEERS) & ~np.isin(part.kinds, list(part.ends))
@@ -85,28 +85,28 @@ def _grow_fit(part: SweepPart, begin: list[int], allowed: Mask, least: float) ->
         over[chosen] = -np.inf
         best, gain = -1, 0.0
         tried = [
-            component
-            for component in np.argsort(-over, kind="stable")[:_TRIED].tolist()
-            if few or over[component] > 1
+            element
+            for element in np.argsort(-over, kind="stable")[:_TRIED].tolist()
+            if few or over[element] > 1
         ]
-        for component in dict.fromkeys((*tried, *np.flatnonzero(scarce).tolist())):
-            if not np.isfinite(over[component]):
+        for element in dict.fromkeys((*tried, *np.flatnonzero(scarce).tolist())):
+            if not np.isfinite(over[element]):
                 continue
-            slow = fit.effect(component) >= _NEAR * least and (
-                over[component] > 1 or is_significant(Fit(part, (*chosen, component)), component, least)
+            slow = fit.effect(element) >= _NEAR * least and (
+                over[element] > 1 or is_significant(Fit(part, (*chosen, element)), element, least)
             )
-            if slow and (more := fit.likelihood_gain(component)) > gain:
-                best, gain = component, more
+            if slow and (more := fit.likelihood_gain(element)) > gain:
+                best, gain = element, more
         if best < 0:
             break
         chosen.append(best)
         fit = Fit(part, tuple(chosen))
-    while True:  # components that were chosen later may explain earlier ones
+    while True:  # elements that were chosen later may explain earlier ones
         weak = [
-            component
-            for component in chosen
-            if not is_significant(fit, component, least)
-            or np.count_nonzero(fit.covered[part.members(component)] == 1) < FEWEST
+            element
+            for element in chosen
+            if not is_significant(fit, element, least)
+            or np.count_nonzero(fit.covered[part.members(element)] == 1) < FEWEST
         ]
         if not weak:
             return fit
@@ -115,68 +115,67 @@ def _grow_fit(part: SweepPart, begin: list[int], allowed: Mask, least: float) ->
 
 
 def limits_of(fit: Fit) -> dict[int, float]:
-    """Scores from which components are suspected, by kind: Student's t, Bonferroni over all components."""
-    component_count = max(len(fit.part.each), 1)
+    """Scores from which elements are suspected, by kind: Student's t, Bonferroni over all elements."""
+    element_count = max(len(fit.part.each), 1)
     return {
-        kind: -float(stdtrit(freedom, SCREEN / component_count))
-        for kind, (_, freedom) in fit.scores[2].items()
+        kind: -float(stdtrit(freedom, SCREEN / element_count)) for kind, (_, freedom) in fit.scores[2].items()
     }
 
 
-def is_significant(fit: Fit, component: int, least: float) -> bool:
-    """Whether a slow component is significant and large enough alone."""
+def is_significant(fit: Fit, element: int, least: float) -> bool:
+    """Whether a slow element is significant and large enough alone."""
     return (
-        significance(fit, component) > limits_of(fit)[int(fit.part.kinds[component])]
-        and fit.effect(component) >= _NEAR * least
+        significance(fit, element) > limits_of(fit)[int(fit.part.kinds[element])]
+        and fit.effect(element) >= _NEAR * least
     )
 
 
-def significance(fit: Fit, component: int) -> float:
-    """The effect of a component in standard errors: the larger of score and ratio. A score is bounded, so
+def significance(fit: Fit, element: int) -> float:
+    """The effect of an element in standard errors: the larger of score and ratio. A score is bounded, so
     with few pairs it stays below the limit for few peers. The ratio of effect and error is small if some of
     the pairs are not slow."""
-    return max(fit.score(component), fit.ratio(component))
+    return max(fit.score(element), fit.ratio(element))
 
 
 def confirm(
     first: SweepPart, fresh: SweepPart, chosen: tuple[int, ...], least: float
 ) -> dict[int, RetestResult]:
-    """The result of each of the `chosen` components that both parts have, by its index."""
-    shared = tuple(component for component in chosen if component < min(len(first.each), len(fresh.each)))
+    """The result of each of the `chosen` elements that both parts have, by its index."""
+    shared = tuple(element for element in chosen if element < min(len(first.each), len(fresh.each)))
     earlier, fit = Fit(first, shared), Fit(fresh, shared)
     results = {}
     scores, counts, wider = fit.scores
-    for component in shared:
-        kind = int(fresh.kinds[component])
+    for element in shared:
+        kind = int(fresh.kinds[element])
         controls = (fresh.kinds == kind) & (counts >= FEWEST)
         controls[list(shared)] = False
-        score = fit.score(component)
+        score = fit.score(element)
         factor, freedom = wider[kind]
-        p = float(stdtr(freedom, -significance(fit, component))) * len(shared)
+        p = float(stdtr(freedom, -significance(fit, element))) * len(shared)
         slower = scores[controls] / factor >= score
-        again = not slower.any() and fit.mean(component) >= _NEAR * least
-        results[component] = RetestResult(min(1.0, p), again and is_significant(earlier, component, least))
+        again = not slower.any() and fit.mean(element) >= _NEAR * least
+        results[element] = RetestResult(min(1.0, p), again and is_significant(earlier, element, least))
     return results
 
 
-def similar_components(fit: Fit, component: int) -> list[int]:
-    """Up to four other components that explain its pairs about as well, the best first: their pairs are
+def similar_elements(fit: Fit, element: int) -> list[int]:
+    """Up to four other elements that explain its pairs about as well, the best first: their pairs are
     nearly the same."""
-    without = Fit(fit.part, tuple(other for other in fit.chosen if other != component), fit)
-    explained = without.likelihood_gain(component)
+    without = Fit(fit.part, tuple(other for other in fit.chosen if other != element), fit)
+    explained = without.likelihood_gain(element)
     inside = np.zeros(len(fit.part.value))
-    columns = fit.part.members(component)
+    columns = fit.part.members(element)
     columns = columns[without.clean[columns]]
     inside[columns] = 1.0
     common = fit.part.member @ inside
     counts = fit.part.member @ without.clean.astype(np.float64)
     close = np.flatnonzero(
-        (common >= 0.5 * np.maximum(len(columns), counts / 2)) & ~fit.part.confounded_components[0]
+        (common >= 0.5 * np.maximum(len(columns), counts / 2)) & ~fit.part.confounded_elements[0]
     )
     rivals = []
     for other in close.tolist():
         if (
-            other != component
+            other != element
             and other not in fit.chosen
             and (gain := without.likelihood_gain(other)) > max(explained - 3.0, 0.0)
         ):
@@ -197,7 +196,7 @@ class PairScreen(NamedTuple):
 
 
 def slow_pairs(fit: Fit, least: float) -> PairScreen:
-    """Pairs that are slow in both directions and cross no slow component."""
+    """Pairs that are slow in both directions and cross no slow element."""
     single = np.where(fit.clean, fit.part.pair_residuals, np.nan)
     away = _mean_of_directions(single, fit)
     finite = np.isfinite(away)
@@ -293,15 +292,15 @@ def _mean_of_directions(values: Values, fit: Fit) -> Values:
 
 
 def detectable_effect_of(fit: Fit, least: float, kind: str, share: float) -> tuple[float, float]:
-    """The effect (a logarithm) that the screen finds in 99 of 100 sweeps, for a component with as many pairs
-    as the `share` quantile of its kind; and the factor by which components of this kind vary more than their
+    """The effect (a logarithm) that the screen finds in 99 of 100 sweeps, for an element with as many pairs
+    as the `share` quantile of its kind; and the factor by which elements of this kind vary more than their
     pairs explain."""
     each, part = fit.part.each, fit.part
     counts = part.member @ part.there.astype(np.float64)
     candidates = [
         at
-        for at, component in enumerate(each)
-        if _matches_kind(component.kind, kind) and not component.way and counts[at] >= FEWEST
+        for at, element in enumerate(each)
+        if _matches_kind(element.kind, kind) and not element.way and counts[at] >= FEWEST
     ]
     if not candidates:
         return float("inf"), 1.0

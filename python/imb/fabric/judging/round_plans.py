@@ -1,4 +1,4 @@
-"""Plans of rounds: a few rounds that find a slow component, and rounds that confirm suspects. Pure."""
+"""Plans of rounds: a few rounds that find a slow element, and rounds that confirm suspects. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from imb.fabric.judging.judge import RANK
-from imb.fabric.judging.verdict import Verdict
+from imb.fabric.judging.verdict import SweepVerdict
 
 Round = list[tuple[int, int]]
 
@@ -63,7 +63,7 @@ class Circle(Collection[Round]):
 
 
 def confirming_rounds(
-    verdict: Verdict, n: int, seed: int, measured: int, passes: int, *, again: bool = False
+    verdict: SweepVerdict, n: int, seed: int, measured: int, passes: int, *, again: bool = False
 ) -> Collection[Round]:
     """Rounds of all endpoints that contain the suspected pairs, and enough pairs of each other suspect to
     confirm its estimated effect.

@@ -9,7 +9,7 @@ import numpy as np
 from imb.model.units import percent_text
 
 DIFFERENT = 2.0  # endpoints that vary by this many times what their pairs explain differ by nature, however many passes
-# Part of the wanted effect that must be detectable: the estimate is uncertain, and several slow components reduce it.
+# Part of the wanted effect that must be detectable: the estimate is uncertain, and several slow elements reduce it.
 SURE = 0.9
 MISSED = 2.0  # a verdict that would miss a host slower by this many times the smallest relevant slowdown is inconclusive
 HUGE = float(np.log(10.0))  # ten times as long; a larger value has no meaning

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from imb.fabric.judging.inference import FEWEST_ENDPOINTS
 from imb.fabric.judging.round_plans import Circle, Round, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.judging.sensitivity import DIFFERENT, times_as_much
-from imb.fabric.judging.verdict import Verdict
+from imb.fabric.judging.verdict import BenchmarkSize, SweepVerdict
 from imb.model.units import percent_text
 
 FIRST = 4  # first passes of a sweep, two in each direction
@@ -27,29 +27,28 @@ DOUBLED = 4  # most times that the passes are doubled
 # Factor on the rounds that the last look expects to suffice: another launch costs more than some rounds.
 _MORE = 1.25
 _LISTED = 2048  # most endpoints for which all pairs are listed, because each rank holds the list
-Size = tuple[str, int]
 
 
-class Stage(NamedTuple):
+class SweepStage(NamedTuple):
     """`rounds`: some of all rounds, or None for all. `sizes`: benchmarks and bytes. `why`: "again": these
     rounds were measured before; "wider": other rounds of all endpoints; "confirm": rounds for suspects."""
 
     rounds: Collection[Round] | None
     passes: int
-    sizes: list[Size]
+    sizes: list[BenchmarkSize]
     why: Literal["first", "again", "wider", "confirm"] = "first"
 
 
 def search(
     n: int,
     seed: int,
-    sizes: list[Size],
+    sizes: list[BenchmarkSize],
     wanted: float,
-    judge: Callable[[], Verdict],
+    judge: Callable[[], SweepVerdict],
     *,
     quick: bool = False,
     passes: int | None = None,
-) -> Iterator[Stage]:
+) -> Iterator[SweepStage]:
     """Yield the stages of a sweep. Measure each before the next one is requested. `judge`: returns the
     verdict on all that was measured. `wanted`: a slowdown that must not be missed, as a share. `passes`:
     passes of the only launch, or None."""
@@ -57,7 +56,7 @@ def search(
     rounds_so_far = few_rounds(n) if quick else whole
     passes_so_far = passes or (QUICK_FIRST if quick else FIRST)
     most_passes = (QUICK_FIRST if quick else FIRST) << DOUBLED
-    yield Stage(Circle(n, seed, 0, rounds_so_far) if quick else None, passes_so_far, sizes)
+    yield SweepStage(Circle(n, seed, 0, rounds_so_far) if quick else None, passes_so_far, sizes)
     if passes or n < FEWEST_ENDPOINTS:
         return
     launched, confirmed = dict.fromkeys(sizes, 1), dict.fromkeys(sizes, 0)
@@ -76,10 +75,10 @@ def search(
             rounds = (
                 None if more == left and n > _LISTED else Circle(n, seed, rounds_so_far, rounds_so_far + more)
             )
-            stage = Stage(rounds, passes_so_far, [size for size in sizes if size in short], "wider")
+            stage = SweepStage(rounds, passes_so_far, [size for size in sizes if size in short], "wider")
             rounds_so_far += more
         elif short:
-            stage = Stage(None, passes_so_far, [size for size in sizes if size in short], "again")
+            stage = SweepStage(None, passes_so_far, [size for size in sizes if size in short], "again")
         elif suspected := [
             size
             for size in sizes
@@ -91,9 +90,11 @@ def search(
             # A listed pair has the same direction in all passes.
             ways = [*chosen, *([(b, a) for a, b in pairs] for pairs in chosen)]
             listed = len(ways) * CONFIRMING < whole * FIRST
-            stage = Stage(ways if listed else None, CONFIRMING if listed else FIRST, suspected, "confirm")
+            stage = SweepStage(
+                ways if listed else None, CONFIRMING if listed else FIRST, suspected, "confirm"
+            )
         elif left <= 0 and passes_so_far < most_passes and (undecided := undecided_sizes(verdict)):
-            stage = Stage(None, passes_so_far, [size for size in sizes if size in undecided], "again")
+            stage = SweepStage(None, passes_so_far, [size for size in sizes if size in undecided], "again")
         else:
             return
         yield stage
@@ -103,14 +104,14 @@ def search(
             confirmed[size] += stage.why == "confirm"
 
 
-def _suspected_sizes(verdict: Verdict) -> set[Size]:
+def _suspected_sizes(verdict: SweepVerdict) -> set[BenchmarkSize]:
     sizes = {
         (suspect.benchmark, suspect.bytes) for suspect in verdict.suspects if math.isfinite(suspect.effect)
     }
     return sizes | {(pair.benchmark, pair.bytes) for pair in verdict.asymmetric}
 
 
-def undecided_sizes(verdict: Verdict) -> set[Size]:
+def undecided_sizes(verdict: SweepVerdict) -> set[BenchmarkSize]:
     """Benchmarks and bytes that more passes may decide, except those whose endpoints differ by nature."""
     undecided = {
         (suspect.benchmark, suspect.bytes)
@@ -125,13 +126,13 @@ def undecided_sizes(verdict: Verdict) -> set[Size]:
 
 
 def short_sizes(
-    verdict: Verdict, wanted: float, passes: float, most: int, *, links: bool = False
-) -> dict[Size, float]:
+    verdict: SweepVerdict, wanted: float, passes: float, most: int, *, links: bool = False
+) -> dict[BenchmarkSize, float]:
     """Benchmarks and bytes in which a slowdown of `wanted` (a share) could be missed after so many passes,
     and how many times as many are needed. A host may be slow or, with `links`, one of most links. Passes are
     passes of all pairs; a few rounds are a fraction of one. Sizes that would need more than `most` passes are
     left out."""
-    needed: dict[Size, float] = {}
+    needed: dict[BenchmarkSize, float] = {}
     for result in verdict.per_size:
         if result.widened > DIFFERENT or passes >= most:
             continue
@@ -143,7 +144,7 @@ def short_sizes(
     return needed
 
 
-def next_step_after_quick(verdict: Verdict, n: int, wanted: float, most: int) -> str:
+def next_step_after_quick(verdict: SweepVerdict, n: int, wanted: float, most: int) -> str:
     """What to measure after a quick search that ended undecided, or "" if it did not: a full sweep with the
     passes that show a slowdown of `wanted` (a share), if these are at most `most`. The error of a host falls
     with the root of its pairs and passes."""

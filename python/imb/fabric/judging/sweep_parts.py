@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from imb.fabric.judging.components import FEWEST, Component, Components
+from imb.fabric.judging.elements import FEWEST, FabricElement, FabricElements
 from imb.fabric.judging.sweep import Sweep
 from imb.stats.arrays import Indices, Mask, Numbers, Values
 from imb.stats.medians import EFFICIENCY, group_by_index, median, middles, robust_deviation, table_by_index
@@ -22,11 +22,11 @@ from imb.stats.shift import LEAST_SPREAD
 
 BOTH_WAYS = ("Pair_Latency", "Pair_Bidirectional")  # benchmarks whose time covers both directions
 _BOUND = 3.0  # standard deviations; values beyond are moved to this bound
-_WHOLE = 0.9  # if a component crosses more of the pairs of a class, its effect cannot be separated from the class level
-_MAJORITY = 0.5  # a slow component that crosses more of the pairs of a class raises the class level
+_WHOLE = 0.9  # if an element crosses more of the pairs of a class, its effect cannot be separated from the class level
+_MAJORITY = 0.5  # a slow element that crosses more of the pairs of a class raises the class level
 _FAST = 25  # percentile that represents fast pairs
 _FROM_FAST = 0.6745  # standard deviations from that percentile to the median
-_KIND = 4  # with fewer components of a kind, their variation is unknown
+_KIND = 4  # with fewer elements of a kind, their variation is unknown
 _SEVERAL = 8  # pairs of an endpoint in a pass that show whether it is slow in this pass
 _ROBUST = 10  # from this many endpoints on, use the median absolute deviation: a slow link also slows endpoints that use it
 
@@ -42,7 +42,7 @@ class SweepLayout:
     a: Numbers
     b: Numbers
     of: Indices
-    components: Components
+    elements: FabricElements
     logs: Values
 
     @property
@@ -50,28 +50,26 @@ class SweepLayout:
         return self.sweep.benchmark not in BOTH_WAYS and bool((self.sweep.a > self.sweep.b).any())
 
     @cached_property
-    def members(self) -> tuple[tuple[Component, ...], Any]:
-        """Components in both directions, and their matrix with a column for each pair and direction.
+    def members(self) -> tuple[tuple[FabricElement, ...], Any]:
+        """Elements in both directions, and their matrix with a column for each pair and direction.
         Endpoints also occur as senders and as receivers."""
         from scipy.sparse import csr_array, hstack, vstack
 
-        each, member, pairs = self.components.each, self.components.member, len(self.a)
+        each, member, pairs = self.elements.each, self.elements.member, len(self.a)
         count = len(self.sweep.endpoints)
         ends = [
-            component
-            for component in each
-            if component.kind in ("core", "host") and len(component.endpoints) == 1
+            element for element in each if element.kind in ("core", "host") and len(element.endpoints) == 1
         ]
-        number = np.array([component.endpoints[0] for component in ends], dtype=np.int64)
+        number = np.array([element.endpoints[0] for element in ends], dtype=np.int64)
         columns, entries = np.arange(2 * pairs), np.ones(2 * pairs)
         rows = [hstack([member, member])]
         for first, second in ((self.a, self.b), (self.b, self.a)):
             endpoint = np.concatenate([first, second])
             rows.append(csr_array((entries, (endpoint, columns)), shape=(count, 2 * pairs))[number])
         ways = [
-            replace(component, name=f"{component.name} as {way}", way=way)
+            replace(element, name=f"{element.name} as {way}", way=way)
             for way in ("sender", "receiver")
-            for component in ends
+            for element in ends
         ]
         return (*each, *ways), vstack(rows).tocsr()
 
@@ -103,7 +101,7 @@ class SweepPart:
         self.there = self.count > 0
         self.value = self._over_passes(table)
         self.each, self.member = (
-            layout.members if self.is_directed else (layout.components.each, layout.components.member)
+            layout.members if self.is_directed else (layout.elements.each, layout.elements.member)
         )
         self.of = layout.of if self.is_directed else layout.of[:pairs]
 
@@ -142,7 +140,7 @@ class SweepPart:
 
     @cached_property
     def kinds(self) -> Indices:
-        """Kind of each component as a number: hosts are compared with hosts, links with links."""
+        """Kind of each element as a number: hosts are compared with hosts, links with links."""
         names: dict[tuple[str, str], int] = {}
         numbers = [names.setdefault((each.kind, each.way), len(names)) for each in self.each]
         return np.array(numbers, dtype=np.int64)
@@ -152,14 +150,14 @@ class SweepPart:
         """Kinds that are endpoints."""
         return {
             kind
-            for kind, component in zip(self.kinds.tolist(), self.each, strict=True)
-            if component.kind in ("core", "host")
+            for kind, element in zip(self.kinds.tolist(), self.each, strict=True)
+            if element.kind in ("core", "host")
         }
 
     @cached_property
-    def confounded_components(self) -> tuple[Mask, Mask]:
-        """Two masks. Components that all pairs of a class and hardly any others cross: their effect cannot be
-        separated from the class level. Classes of which another component crosses most pairs."""
+    def confounded_elements(self) -> tuple[Mask, Mask]:
+        """Two masks. Elements that all pairs of a class and hardly any others cross: their effect cannot be
+        separated from the class level. Classes of which another element crosses most pairs."""
         inside = np.zeros(len(self.each))
         counts = self.member @ self.there.astype(np.float64)
         shares = []
@@ -172,22 +170,22 @@ class SweepPart:
         most = [bool((~whole & (share > _MAJORITY) & (share <= _WHOLE)).any()) for share in shares]
         return whole, np.array(most, dtype=bool)
 
-    def members(self, component: int) -> Indices:
-        begin, end = self.member.indptr[component : component + 2]
+    def members(self, element: int) -> Indices:
+        begin, end = self.member.indptr[element : element + 2]
         columns: Indices = self.member.indices[begin:end].astype(np.int64)
         return columns[self.there[columns]]
 
 
 class Fit:
-    """A part with slow components. `residual`: of each pair and direction; `covered`: number of slow
-    components that cross it; `spread`: standard deviation of the residuals without the effects of slow
-    components. `previous`: a fit whose levels and spread are reused, or None."""
+    """A part with slow elements. `residual`: of each pair and direction; `covered`: number of slow
+    elements that cross it; `spread`: standard deviation of the residuals without the effects of slow
+    elements. `previous`: a fit whose levels and spread are reused, or None."""
 
     def __init__(self, part: SweepPart, chosen: tuple[int, ...], previous: Fit | None = None) -> None:
         self.part, self.chosen = part, chosen
         self.covered = np.zeros(len(part.value), dtype=np.int64)
-        for component in chosen:
-            self.covered[part.members(component)] += 1
+        for element in chosen:
+            self.covered[part.members(element)] += 1
         self.clean = part.there & (self.covered == 0)
         self.levels: Values
         self.residual: Values
@@ -197,13 +195,13 @@ class Fit:
             return
         self.levels = np.array([self._level(index) for index in range(int(part.of.max(initial=-1)) + 1)])
         self.residual = part.value - self.levels[part.of]
-        residuals = [self.residual[self.exclusive_pairs(component)] for component in chosen]
+        residuals = [self.residual[self.exclusive_pairs(element)] for element in chosen]
         away = np.concatenate(
             [self.residual[self.clean], *(values - median(values) for values in residuals if len(values))]
         )
         away = (
             -away[away <= 0] if len(away) else np.zeros(0)
-        )  # use the fast side: slow components are on the other
+        )  # use the fast side: slow elements are on the other
         floor = (
             part.noise / np.sqrt(np.median(part.count[part.there])) / 2 if np.isfinite(part.noise) else 0.0
         )
@@ -228,7 +226,7 @@ class Fit:
         met = np.bincount(ends, minlength=len(part.layout.sweep.endpoints))
         sums = np.bincount(ends, np.clip(every, -_BOUND * spread, _BOUND * spread), len(met))
         level = center + median(sums[met > 0] / met[met > 0])
-        if not part.confounded_components[1][index]:
+        if not part.confounded_elements[1][index]:
             return level
         fast = float(np.percentile(values, _FAST))
         return min(level, fast + _FROM_FAST * (part.noise if np.isfinite(part.noise) else 0.0))
@@ -249,8 +247,8 @@ class Fit:
 
     @cached_property
     def scores(self) -> tuple[Values, Values, dict[int, tuple[float, float]]]:
-        """Mean of each component on pairs that no slow component covers, in standard errors; the number of
-        these pairs; and for each kind the factor by which its components vary more than that, with its
+        """Mean of each element on pairs that no slow element covers, in standard errors; the number of
+        these pairs; and for each kind the factor by which its elements vary more than that, with its
         degrees of freedom (Satterthwaite 1946)."""
         bounded, deviation = self.bounded_residuals
         clean = self.clean.astype(np.float64)
@@ -274,55 +272,55 @@ class Fit:
             wider[kind] = factor, float(factor**4 / (1 / freedom + (factor**2 - 1) ** 2 / few))
         return scores, counts, wider
 
-    def exclusive_pairs(self, component: int) -> Indices:
-        """Pairs and directions that cross no other slow component, or all that cross this one if there are
+    def exclusive_pairs(self, element: int) -> Indices:
+        """Pairs and directions that cross no other slow element, or all that cross this one if there are
         too few."""
-        every = self.part.members(component)
-        other = 1 if component in self.chosen else 0
+        every = self.part.members(element)
+        other = 1 if element in self.chosen else 0
         single = every[self.covered[every] == other]
         return single if len(single) >= FEWEST else every
 
-    def effect(self, component: int) -> float:
-        """The effect of a component, a logarithm: the mean of its bounded residuals, but at most the effect
-        that its fast pairs show, because all pairs of a slow component are slow."""
-        residuals = self.residual[self.exclusive_pairs(component)]
+    def effect(self, element: int) -> float:
+        """The effect of an element, a logarithm: the mean of its bounded residuals, but at most the effect
+        that its fast pairs show, because all pairs of a slow element are slow."""
+        residuals = self.residual[self.exclusive_pairs(element)]
         if not len(residuals):
             return 0.0
-        return min(self.mean(component), float(np.percentile(residuals, _FAST)) + _FROM_FAST * self.spread)
+        return min(self.mean(element), float(np.percentile(residuals, _FAST)) + _FROM_FAST * self.spread)
 
-    def mean(self, component: int) -> float:
-        """The mean of its bounded residuals, also if some pairs of the component do not cross the slow part."""
-        residuals = self.residual[self.exclusive_pairs(component)]
+    def mean(self, element: int) -> float:
+        """The mean of its bounded residuals, also if some pairs of the element do not cross the slow part."""
+        residuals = self.residual[self.exclusive_pairs(element)]
         center = median(residuals) if len(residuals) else 0.0
         return center + bounded_mean(residuals - center, self.spread) if len(residuals) else 0.0
 
-    def score(self, component: int) -> float:
-        """The score (see `scores`) of a slow component from pairs that cross no other slow one, in units of
+    def score(self, element: int) -> float:
+        """The score (see `scores`) of a slow element from pairs that cross no other slow one, in units of
         the variation of its kind."""
         bounded, deviation = self.bounded_residuals
-        columns = self.exclusive_pairs(component)
-        wider = self.scores[2][int(self.part.kinds[component])][0]
+        columns = self.exclusive_pairs(element)
+        wider = self.scores[2][int(self.part.kinds[element])][0]
         return float(bounded[columns].sum() / np.sqrt(max(len(columns), 1)) / deviation / wider)
 
-    def error(self, component: int, many: float | None = None) -> float:
+    def error(self, element: int, many: float | None = None) -> float:
         """Standard error of an effect over `many` pairs, by default as many as `exclusive_pairs` has, including the error of
         the level."""
-        many = len(self.exclusive_pairs(component)) if many is None else many
-        wider = self.scores[2][int(self.part.kinds[component])][0]
+        many = len(self.exclusive_pairs(element)) if many is None else many
+        wider = self.scores[2][int(self.part.kinds[element])][0]
         variance = 1 / max(many, 1.0) + 1 / max(int(np.count_nonzero(self.clean)), 1)
         return float(self.spread * self.bounded_residuals[1] * wider * variance**0.5)
 
-    def ratio(self, component: int) -> float:
+    def ratio(self, element: int) -> float:
         """Effect in standard errors, unlike scores not bounded."""
-        return self.effect(component) / self.error(component)
+        return self.effect(element) / self.error(element)
 
-    def likelihood_gain(self, component: int) -> float:
-        """Gain of log likelihood if the pairs of the component are slow by its effect."""
-        columns = self.part.members(component)
+    def likelihood_gain(self, element: int) -> float:
+        """Gain of log likelihood if the pairs of the element are slow by its effect."""
+        columns = self.part.members(element)
         columns = columns[self.clean[columns]]
         if len(columns) < FEWEST:
             return 0.0
-        away, effect = self.residual[columns] / self.spread, self.effect(component) / self.spread
+        away, effect = self.residual[columns] / self.spread, self.effect(element) / self.spread
         return float((huber(away) - huber(away - effect)).sum())
 
 

@@ -25,7 +25,7 @@ GroupKind = Literal["link", "switch", "group"]
 @dataclass(frozen=True)
 class LinkGroup:
     """`parts`: masks over the hosts of the topology; parts do not overlap, so each pair is in at most one.
-    `alternatives`: names of components that the same pairs cross."""
+    `alternatives`: names of elements that the same pairs cross."""
 
     name: str
     kind: GroupKind

@@ -8,23 +8,24 @@ from typing import Literal
 
 from imb.stats.arrays import Values
 
-State = Literal["healthy", "bad", "inconclusive"]
-Kind = Literal["core", "host", "pair", "link", "switch", "group", "route"]
+BenchmarkSize = tuple[str, int]  # benchmark and bytes
+SweepState = Literal["healthy", "bad", "inconclusive"]
+ElementKind = Literal["core", "host", "pair", "link", "switch", "group", "route"]
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A component that may be slow. `named`: it is significant among all components, and no other one
+    """An element that may be slow. `named`: it is significant among all elements, and no other one
     explains the same times about as well. Otherwise it should be measured again.
 
-    effect: 0.10 takes 10 % longer; `interval`: its 95 % confidence interval, for this component alone.
-    `p_value`: adjusted for all components of all sweeps. `endpoints`: one of a host or core, two of a pair,
-    and for a link the endpoints whose pairs cross it. `alternatives`: components that explain the same pairs;
+    effect: 0.10 takes 10 % longer; `interval`: its 95 % confidence interval, for this element alone.
+    `p_value`: adjusted for all elements of all sweeps. `endpoints`: one of a host or core, two of a pair,
+    and for a link the endpoints whose pairs cross it. `alternatives`: elements that explain the same pairs;
     `separable`: more passes of these pairs may separate them. `score`: effect in standard errors, 0 for
     pairs.
     """
 
-    kind: Kind
+    kind: ElementKind
     name: str
     endpoints: tuple[int, ...]
     effect: float
@@ -106,14 +107,14 @@ class SizeResult:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """`state`: "bad" if a component is named, or an endpoint (or nearly all of them) does not answer;
-    "inconclusive" if a slow component is not excluded; otherwise "healthy". `suspects`: named ones first,
+class SweepVerdict:
+    """`state`: "bad" if an element is named, or an endpoint (or nearly all of them) does not answer;
+    "inconclusive" if a slow element is not excluded; otherwise "healthy". `suspects`: named ones first,
     then by effect. `silent_together`: endpoints that stopped responding while they exchanged messages, so one of
     the two may only have waited. `unjudged`: links and groups of links that all pairs of a distance cross, so
     that no other link can be compared with them."""
 
-    state: State
+    state: SweepState
     suspects: tuple[Suspect, ...] = ()
     notes: tuple[str, ...] = ()
     per_size: tuple[SizeResult, ...] = ()
@@ -125,4 +126,4 @@ class Verdict:
     screened: tuple[PairToRetest, ...] = ()
 
 
-NOTHING = Verdict("inconclusive", notes=("no pairs were measured",))
+NOTHING = SweepVerdict("inconclusive", notes=("no pairs were measured",))
