@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import lab
 import psutil
 import pytest
@@ -21,6 +22,12 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 
 # Matrices of the judges are small: threads of BLAS wait for each other longer than they compute. Read when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# How long a test takes on a busy machine says nothing about the code.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 # Launches have a folder of their own for temporary files; this process, and those that pytest-xdist starts, keep to the
 # system's.

@@ -260,7 +260,7 @@ def test_a_band_is_the_geometric_mean_of_its_rows_and_a_missing_row_is_no_step()
     )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32),
     st.integers(1, 6),

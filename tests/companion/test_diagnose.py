@@ -217,7 +217,7 @@ def test_plateaus_need_a_promise_that_is_broken() -> None:
     assert not found(curve(lambda n: plateau(n, share=0.9)), "plateau")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(scale=st.floats(1e-3, 1e3), at=st.sampled_from(LENGTHS[8:20]), by=st.floats(1.6, 8))
 def test_slower_clocks_leave_cliffs_and_plateaus_where_they_are(scale: float, at: int, by: float) -> None:
     for shape in (lambda n: cliff(n, at, by), lambda n: plateau(n, at, 1 / by)):

@@ -131,7 +131,7 @@ def test_what_is_between_two_messages_is_in_neither(name: str, boxes: list[tuple
     assert rows_of(parse(b"".join(lines), "log")) == rows_of(parse(TEXTS[name], "log"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_disturbed_log_loses_no_row_in_silence(data: st.DataObject) -> None:
     text = TEXTS[data.draw(st.sampled_from(sorted(name for name in TEXTS if len(TEXTS[name]) < 10_000)))]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from companion import classic_text
 from companion.door import Imb
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from imb.model.observations import key_of
 from imb.model.options import PassLimits, pass_limits
@@ -976,7 +976,7 @@ def tables(draw: st.DrawFn) -> list[Result]:
     return rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(tables(), min_size=1, max_size=4))
 def test_records_to_text_to_records(made: list[list[Result]]) -> None:
     rows = [row for table in made for row in table]
@@ -1055,7 +1055,7 @@ def damaged_logs(draw: st.DrawFn) -> bytes:
     return bytes(text)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(damaged_logs())
 @pytest.mark.slow
 def test_no_damage_breaks_the_importer(text: bytes) -> None:
@@ -1071,7 +1071,7 @@ def test_no_damage_breaks_the_importer(text: bytes) -> None:
     classic_text.text(read)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_nothing_is_silently_dropped(data: st.DataObject) -> None:
     """Where one character of a row becomes another, the row is read, or its line is named."""
@@ -1088,7 +1088,7 @@ def test_nothing_is_silently_dropped(data: st.DataObject) -> None:
     assert log.counts()[1] + failed == len(rows) or (named and log.counts()[1] == len(rows) - 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=500))
 def test_any_bytes_are_read_without_a_crash(junk: bytes) -> None:
     parse(junk, "junk")

@@ -42,7 +42,7 @@ def test_a_few_that_agree_are_no_certainty_beside_many_that_do_not() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_what_other_points_tell_only_ever_widens_an_interval(seed: int, n: int) -> None:
     random = np.random.default_rng(seed)
     a, b = random.normal(0, 0.1, (2, n, 20))

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from imb.stats.medians import group_by_index, median, number_keys, table_by_index
 
@@ -29,14 +29,12 @@ def test_medians_and_quantiles_are_exact(shape: str, count: int) -> None:
 
 
 @given(st.lists(st.integers(0, 30), min_size=1), st.integers(31, 20_000))
-@settings(deadline=None)
 def test_keys_are_numbered_in_their_order(keys: list[int], size: int) -> None:
     each, at = number_keys(np.array(keys), size)
     assert each.tolist() == sorted(set(keys)) and each[at].tolist() == keys
 
 
 @given(st.lists(st.integers(0, 5)))
-@settings(deadline=None)
 def test_values_by_index_keep_their_order(indices: list[int]) -> None:
     at, values = np.array(indices, dtype=np.int64), np.arange(len(indices), dtype=np.float64)
     expected = [[x for x, one in enumerate(indices) if one == index] for index in range(6)]

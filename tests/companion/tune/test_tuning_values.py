@@ -252,7 +252,7 @@ CHOICES = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(numbers=CHOICES, others=st.sets(st.integers(1, 1 << 20), max_size=6))
 @pytest.mark.slow
 def test_what_is_written_is_read(tmp_path: Path, numbers: dict[Cell, int], others: set[int]) -> None:
