@@ -44,9 +44,12 @@ from imb.cli.submitting import (
     SubmitOption,
     hand_over,
 )
+from imb.model.defaults import LAUNCHES, SEGMENTS
 from imb.model.errors import ImbError
+from imb.model.sequential_design import MOST
 from imb.model.units import share_of
 from imb.report.terminal import explain_wait, say
+from imb.runner.passes import MOST_SEGMENTS
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -101,7 +104,7 @@ def command(
             min=1,
             metavar="N",
             help="Launches of each variant; with --until-decided the maximum.",
-            show_default="10, or 20 at most",
+            show_default=f"{LAUNCHES}, or {MOST} at most",
             rich_help_panel=METHOD,
         ),
     ] = None,
@@ -124,9 +127,9 @@ def command(
         typer.Option(
             "--segments",
             min=1,
-            max=1000,
+            max=MOST_SEGMENTS,
             metavar="N",
-            show_default="100",
+            show_default=str(SEGMENTS),
             help="Interleave the launches of both variants in N segments.",
             rich_help_panel=METHOD,
         ),

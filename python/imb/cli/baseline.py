@@ -25,10 +25,11 @@ from imb.cli.launching import (
     ready_programs,
 )
 from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, SESSION, SUBJECT, Form
+from imb.model.defaults import RELEVANT
 from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.statuses import Status
-from imb.model.units import count_of, percent_text, share_of
+from imb.model.units import count_of, percent_option, share_of
 from imb.report.terminal import columns, say, write_json
 from imb.store.store import Archive, StoredRun
 
@@ -109,7 +110,7 @@ def set_(
         for run in runs
         if not ownership.is_own(run.folder if isinstance(run, StoredRun) else run.path.parent, run.facts())
     }
-    limits = _tolerances(tolerance) or {"time": 0.05}
+    limits = _tolerances(tolerance) or {"time": RELEVANT}
     baseline = baseline_versions.make(name, results, limits, note=note, foreign=foreign)
     say(_line(baseline_versions.add(store, baseline)))
     if lack := shortage_of(baseline):
@@ -359,9 +360,7 @@ def _plan_check(
 
 
 def _limits(tolerances: dict[str, float]) -> str:
-    return ", ".join(
-        f"{metric}={percent_text(share).replace(' ', '')}" for metric, share in tolerances.items()
-    )
+    return ", ".join(f"{metric}={percent_option(share)}" for metric, share in tolerances.items())
 
 
 def _line(baseline: Baseline) -> str:

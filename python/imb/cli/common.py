@@ -10,9 +10,10 @@ import typer
 
 from imb.cli.extras import require
 from imb.cli.option_groups import ALL_FORMS, JUDGMENT, OUTPUT, SESSION, SUBJECT, Form
+from imb.model.defaults import RELEVANT
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
-from imb.model.units import count_of
+from imb.model.units import count_of, percent_option
 from imb.report.terminal import explain_wait
 from imb.store.labels import check_labels
 from imb.store.store import Archive
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from imb.store.files import FileRun
     from imb.store.store import StoredRun
 
-USUAL_BANDS = "1-32,64-4K,8K-256K,512K-4M"
 BandsOption = Annotated[
     str,
     typer.Option(
@@ -92,7 +92,7 @@ FORMAT = typer.Option(
 )  # the type of a parameter lists its formats
 FormatOption = Annotated[Literal["terminal", "json"], FORMAT]
 VerdictFormatOption = Annotated[Literal["terminal", "json", "junit"], FORMAT]
-USUAL_RELEVANT = "5%"
+USUAL_RELEVANT = percent_option(RELEVANT)
 RelevantOption = Annotated[
     str,
     typer.Option(

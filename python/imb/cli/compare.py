@@ -9,7 +9,6 @@ import typer
 from imb.cli.common import (
     FORMAT,
     SIDE,
-    USUAL_BANDS,
     USUAL_RELEVANT,
     ArchiveOption,
     AssumeOneSessionOption,
@@ -23,6 +22,7 @@ from imb.cli.common import (
 )
 from imb.cli.extras import require
 from imb.cli.option_groups import JUDGMENT
+from imb.model.defaults import BANDS
 from imb.model.units import count_of, share_of
 from imb.report.terminal import explain_wait, write_data, write_json
 from imb.store.store import Archive
@@ -45,7 +45,7 @@ def command(
             rich_help_panel=JUDGMENT,
         ),
     ] = "time",
-    bands: BandsOption = USUAL_BANDS,
+    bands: BandsOption = BANDS,
     benchmark: BenchmarkOption = None,
     variants: Annotated[
         str | None,

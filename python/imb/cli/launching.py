@@ -14,10 +14,12 @@ import typer
 
 from imb.cli.option_groups import METHOD, OUTPUT, PLACE, SUBJECT
 from imb.model.errors import ImbError
+from imb.model.intent import Bind, LauncherName
 from imb.model.mpis import CHOICES
 from imb.model.statuses import Status
-from imb.model.units import count_of
+from imb.model.units import count_of, percent_option
 from imb.report.terminal import Screen, say
+from imb.runner import passes
 from imb.runner.passes import Sampling, precision_share
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ ProgramsOption = Annotated[
     ),
 ]
 BindOption = Annotated[
-    Literal["core", "socket", "numa", "none"] | None,
+    Bind | None,
     typer.Option("--bind", help="Bind each rank to one of these.", rich_help_panel=PLACE),
 ]
 HostsOption = Annotated[
@@ -84,7 +86,7 @@ TimeoutOption = Annotated[
         min=0.1,
         metavar="SECONDS",
         help="Kill a launch that takes longer, and continue.",
-        show_default="600 s without a new row",
+        show_default=f"{passes.STALL_LEAST:g} s without a new row",
         rich_help_panel=PLACE,
     ),
 ]
@@ -96,7 +98,7 @@ ClassOption = Annotated[
     typer.Option("--class", help="Select only benchmarks of this class.", rich_help_panel=SUBJECT),
 ]
 LauncherOption = Annotated[
-    Literal["mpiexec", "srun"],
+    LauncherName,
     typer.Option("--launcher", help="The MPI's own launcher, or Slurm's.", rich_help_panel=PLACE),
 ]
 
@@ -134,7 +136,7 @@ PrecisionOption = Annotated[
         "--precision",
         metavar="PERCENT",
         help="Measure in passes until the 95 % interval of each row's median is within this.",
-        show_default="2%",
+        show_default=percent_option(passes.PRECISION),
         rich_help_panel=METHOD,
     ),
 ]
@@ -144,11 +146,11 @@ LaunchBudgetOption = Annotated[
     float | None,
     typer.Option(
         "--launch-budget",
-        min=0.1,
-        max=1e7,
+        min=passes.SHORTEST_BUDGET,
+        max=passes.LONGEST_BUDGET,
         metavar="SECONDS",
         help="Limit the duration of the passes of each launch.",
-        show_default="0.1 per row (IMB-IO: 1 per row), at least 2",
+        show_default=f"{passes.USUAL_ROW_BUDGET:g} per row (IMB-IO: {passes.ROW_BUDGET['IO']:g} per row), at least {passes.LEAST_BUDGET:g}",
         rich_help_panel=METHOD,
     ),
 ]
@@ -179,10 +181,10 @@ def intent_of(
     np: int | None,
     hosts: str | None,
     ppn: int | None,
-    bind: Literal["core", "socket", "numa", "none"] | None,
+    bind: Bind | None,
     cpus: str | None,
     env: list[str] | None,
-    launcher: Literal["mpiexec", "srun"],
+    launcher: LauncherName,
 ) -> Intent:
     """The ranks and their placement that the options describe. Raises ImbError."""
     from imb.model.intent import Intent

@@ -12,7 +12,7 @@ from imb.cli.extras import require
 from imb.cli.option_groups import ACTING, SESSION, Form
 from imb.model.errors import ImbError
 from imb.report.terminal import say
-from imb.runner.submit import Scheduler
+from imb.runner.submit import LEAST_MINUTES, Scheduler
 from imb.store.store import Archive
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MinutesOption = Annotated[
         min=1,
         metavar="N",
         help="Time limit of a job.",
-        show_default="half more than predicted, at least 10",
+        show_default=f"half more than predicted, at least {LEAST_MINUTES:g}",
         rich_help_panel=SESSION,
     ),
     _JOB,

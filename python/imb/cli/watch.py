@@ -11,15 +11,15 @@ from imb import registry
 from imb.cli.common import (
     FORMAT,
     SIDE,
-    USUAL_BANDS,
     ArchiveOption,
     BandsOption,
     BenchmarkOption,
     sides_named,
 )
 from imb.cli.option_groups import JUDGMENT
+from imb.model.defaults import BANDS, RELEVANT_STEP
 from imb.model.errors import ImbError
-from imb.model.units import count_of, share_of
+from imb.model.units import count_of, percent_option, share_of
 from imb.report.terminal import explain_wait, say, write_data, write_json
 
 
@@ -34,7 +34,7 @@ def command(
             help="Smallest step that is reported.",
             rich_help_panel=JUDGMENT,
         ),
-    ] = "2%",
+    ] = percent_option(RELEVANT_STEP),
     since: Annotated[
         str | None,
         typer.Option(
@@ -47,7 +47,7 @@ def command(
     metric: Annotated[
         str, typer.Option("--metric", "-m", metavar="NAME", help="See imb compare.", rich_help_panel=JUDGMENT)
     ] = "time",
-    bands: BandsOption = USUAL_BANDS,
+    bands: BandsOption = BANDS,
     benchmark: BenchmarkOption = None,
     format: Annotated[Literal["terminal", "json", "html"], FORMAT] = "terminal",
     archive: ArchiveOption = None,

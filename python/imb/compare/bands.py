@@ -7,6 +7,7 @@ from collections.abc import Container, Sequence
 
 import msgspec
 
+from imb.model import defaults
 from imb.model.errors import ImbError
 from imb.model.observations import Key
 from imb.model.units import short_size
@@ -39,7 +40,6 @@ class Band(msgspec.Struct, frozen=True):
         return self.first <= length <= self.last
 
 
-BANDS = (Band(1, 32), Band(64, 4096), Band(8192, 262144), Band(524288, 4194304))
 NO_LENGTH = Band()
 
 
@@ -64,6 +64,9 @@ def parse_bands(text: str) -> tuple[Band, ...]:
             )
         bands.append(band)
     return tuple(bands)
+
+
+BANDS = parse_bands(defaults.BANDS)
 
 
 def band_of(length: int | None, bands: Sequence[Band] | None = None) -> Band | None:

@@ -14,6 +14,7 @@ from imb.compare.bands import BANDS, Band
 from imb.compare.log_speeds import Logs, band_means, session_means
 from imb.compare.state_shares import StateShares
 from imb.model import sequential_design
+from imb.model.defaults import RELEVANT
 from imb.model.observations import Key
 from imb.model.statuses import Status
 from imb.model.units import percent_text
@@ -52,7 +53,7 @@ class CompareSettings(msgspec.Struct, frozen=True, kw_only=True):
     (imb.compare.launch_order)."""
 
     metric: str = "time"
-    relevant: float = 0.05
+    relevant: float = RELEVANT
     confidence: float = 0.95
     false_discovery: float = ANY_FALSE
     bands: tuple[Band, ...] = BANDS

@@ -10,6 +10,7 @@ import typer
 
 from imb.cli import help
 from imb.cli.common import (
+    USUAL_RELEVANT,
     ArchiveOption,
     LabelOption,
     VerdictFormatOption,
@@ -174,7 +175,7 @@ def command(
             rich_help_panel=JUDGMENT,
         ),
         _JUDGED,
-    ] = "5%",
+    ] = USUAL_RELEVANT,
     baseline: Annotated[
         str | None,
         typer.Option(

@@ -24,7 +24,11 @@ def print_verdict(
         f"{figure} takes {percent_text(limits.slowdown_of(check.values[figure], sessions, figure))} longer than the median of"
         f" {count_of(len(sessions), 'session')}, {us(min(check.values[figure]))} or more in {count_of(len(check.values[figure]), 'launch')},"
         f" limit {us(check.limits[figure])}"
-        + (f"; suspect since {first}" if verdict == "bad" else "; a check 5 min later decides")
+        + (
+            f"; suspect since {first}"
+            if verdict == "bad"
+            else f"; a check {limits.APART.seconds // 60} min later decides"
+        )
         for figure, first in since.items()
     ]
     if reason:

@@ -20,6 +20,7 @@ from imb.compare.condition_diff import Difference, differences
 from imb.compare.log_speeds import keys_without_band
 from imb.compare.pairing import date_of, firsts_within_reach, session_of, start_time
 from imb.history import prediction, steps
+from imb.model.defaults import RELEVANT_STEP
 from imb.model.errors import ImbError
 from imb.model.observations import METRICS, MORE_IS_BETTER, Key, Launch, Side, refuse_unknown_metric
 from imb.model.statuses import Status
@@ -47,7 +48,7 @@ class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
     from this date on count for the verdict."""
 
     metric: str = "time"
-    relevant: float = 0.02
+    relevant: float = RELEVANT_STEP
     level: float = ANY_FALSE
     confidence: float = 0.95
     bands: tuple[Band, ...] = BANDS

@@ -24,6 +24,7 @@ from imb.cli.launching import (
 )
 from imb.cli.option_groups import METHOD, SUBJECT
 from imb.model.errors import ImbError
+from imb.runner import passes
 from imb.store.store import Archive
 
 SECONDS = 2.0  # budget of a launch in passes
@@ -47,8 +48,8 @@ def command(
         float | None,
         typer.Option(
             "--launch-budget",
-            min=0.1,
-            max=1e7,
+            min=passes.SHORTEST_BUDGET,
+            max=passes.LONGEST_BUDGET,
             metavar="SECONDS",
             help="Duration of each launch.",
             show_default=f"{SECONDS:g}",
@@ -92,7 +93,7 @@ def command(
     """
     from imb.experiments.session_loop import carry_out
     from imb.latency.latency_experiment import LatencyExperiment
-    from imb.runner import passes, session
+    from imb.runner import session
 
     if budget is not None and (classic or repetitions is not None):
         raise ImbError("--launch-budget needs passes; omit --classic and --repetitions")

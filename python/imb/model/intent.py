@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 Bind: TypeAlias = Literal["core", "socket", "numa", "none"]
+LauncherName: TypeAlias = Literal["mpiexec", "srun"]
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +21,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     bind: Bind | None = None
     cpus: tuple[int, ...] = ()
     env: Mapping[str, str] = {}
-    launcher: Literal["mpiexec", "srun"] = "mpiexec"
+    launcher: LauncherName = "mpiexec"
     extra: tuple[str, ...] = ()
 
     def per_host(self, nodes: int = 0) -> int:

@@ -76,6 +76,11 @@ def percent_text(share: float, decimals: int | None = None, *, signed: bool = Fa
     return f"{100 * share:{sign},.{decimals or 0}f} %"
 
 
+def percent_option(share: float) -> str:
+    """`5%`, as options and files have it."""
+    return percent_text(share).replace(" ", "")
+
+
 def signed_percent(share: float) -> str:
     """`+12.3 %`; a multiple such as `x11` if the value is at least ten times as large; `-` for NaN."""
     if share != share:

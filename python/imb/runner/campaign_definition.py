@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 import msgspec
 
 from imb.model import gpus, sequential_design
+from imb.model.defaults import RELEVANT
 from imb.model.errors import ImbError
 from imb.model.folders import expand_path
-from imb.model.intent import Bind
+from imb.model.intent import Bind, LauncherName
 from imb.model.records import Component
 from imb.model.units import share_of
 from imb.mpi.arguments import override_arguments
@@ -25,10 +26,8 @@ from imb.runner import passes, selection
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-MOST_SEGMENTS = 1000  # limit of the suite's -turns
-USUAL_SEGMENTS = 100  # default of imb ab --segments
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=1e-5, le=1)]
-Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=0.1, le=1e7)]  # seconds, within the suite's limits
+Budget: TypeAlias = Annotated[float, msgspec.Meta(ge=passes.SHORTEST_BUDGET, le=passes.LONGEST_BUDGET)]
 Value: TypeAlias = str | int | float
 Words: TypeAlias = str | list[str]  # a string is divided into words as a shell does
 _NAME = re.compile(r"[\w.+=:-]+(/[\w.+=:-]+)*$", re.ASCII)
@@ -41,7 +40,7 @@ class VariantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     compiler: str | None = None
     programs: str | None = None
     env: dict[str, Value] = {}
-    launcher: Literal["mpiexec", "srun"] | None = None
+    launcher: LauncherName | None = None
     launcher_options: Words = ()  # type: ignore[assignment]
     bind: Bind | None = None
     cpus: list[Annotated[int, msgspec.Meta(ge=0)]] | None = None
@@ -69,9 +68,9 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     launches: Positive | None = None
     until_decided: bool = False
     budget: Seconds | None = None
-    relevant: Annotated[float, msgspec.Meta(gt=0, lt=100)] = 0.05
+    relevant: Annotated[float, msgspec.Meta(gt=0, lt=100)] = RELEVANT
     metric: str = "time"
-    segments: Annotated[int, msgspec.Meta(ge=1, le=MOST_SEGMENTS)] = 1
+    segments: Annotated[int, msgspec.Meta(ge=1, le=passes.MOST_SEGMENTS)] = 1
     repeats: Annotated[int, msgspec.Meta(ge=0)] = 0
     classic: bool = False
     precision: Share | None = None

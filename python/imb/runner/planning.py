@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from imb.model import sequential_design
+from imb.model.defaults import LAUNCHES, SEGMENTS
 from imb.model.intent import Intent
 from imb.model.mpis import STANDARD_INTERFACE
 from imb.model.suite import packaged_programs
@@ -24,7 +25,6 @@ from imb.mpi import prebuilt_programs
 from imb.mpi.installations import Installation
 from imb.runner import passes, session
 from imb.runner.campaign_definition import (
-    USUAL_SEGMENTS,
     Campaign,
     VariantSettings,
     commands,
@@ -40,8 +40,6 @@ from imb.runner.campaign_definition import (
     variants,
 )
 from imb.runner.interleave import TURN_LIMIT
-
-LAUNCHES = 10  # default of a campaign without `launches` and `until_decided`
 
 Prepare: TypeAlias = Callable[[VariantSettings], tuple[Installation, Path]]
 
@@ -77,7 +75,7 @@ def complete_campaign(
     """The campaign with these segments and repeats, or with the usual ones if they are None; and why its launches are not interleaved although
     `segments` leaves it open, or None. Raises ImbError if settings contradict each other."""
     obstacle = interleaving_obstacle(campaign) if segments is None else None
-    segments = segments or (1 if obstacle else USUAL_SEGMENTS)
+    segments = segments or (1 if obstacle else SEGMENTS)
     repeats = _usual_repeats(campaign) if repeats is None else repeats
     completed = msgspec.structs.replace(campaign, segments=segments, repeats=repeats)
     examine_campaign(completed)

@@ -23,6 +23,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
+from imb.model.defaults import RELEVANT
 from imb.model.errors import ImbError
 from imb.model.intent import Intent
 from imb.model.mpis import HOST_OPTIONS, Host
@@ -98,7 +99,7 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     the smallest change that matters), after `budget` seconds if that is set, or when all planned launches are over."""
 
     design: SequentialDesign
-    relevant: float = 0.05
+    relevant: float = RELEVANT
     metric: str = "time"
     budget: float | None = None
 

@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from imb.model.errors import ImbError
 from imb.model.statuses import Status
 from imb.runner.session import Plan, finished_launches, folder_of, intent_of, remaining_seconds
-from imb.runner.stored_sessions import expected_seconds
 from imb.store.store import Archive
 
 Scheduler: TypeAlias = Literal["local", "slurm"]
@@ -101,6 +100,8 @@ def submit(
 
 def default_minutes(archive: Archive, plan: Plan) -> float:
     """The default time limit of a session's job: half more than the predicted duration of the remaining launches, at least LEAST_MINUTES."""
+    from imb.runner.stored_sessions import expected_seconds
+
     over = finished_launches(archive, plan).values()
     seconds = remaining_seconds(plan, over, expected_seconds(archive, plan))
     return max(LEAST_MINUTES, math.ceil(1.5 * (seconds or 0.0) / 60))

@@ -64,8 +64,8 @@ class TuneSettings(msgspec.Struct, frozen=True, kw_only=True):
     collectives: list[str]
     ranks: list[int]
     arguments: list[str] = []
-    margin: float = 0.05
-    budget: float = 1800.0
+    margin: float
+    budget: float
     raised: list[tuple[int, float]] = []
     mpi: str | None = None
     hosts: int = 1

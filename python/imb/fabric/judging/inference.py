@@ -62,6 +62,7 @@ from imb.fabric.judging.verdict import (
     SweepState,
     SweepVerdict,
 )
+from imb.model.defaults import RELEVANT
 from imb.model.units import count_of, percent_text, size
 from imb.stats.arrays import Indices, Mask, Numbers, Values
 from imb.stats.error_rates import ANY_FALSE
@@ -83,7 +84,7 @@ def judge_sweeps(
     topology: Topology | None,
     *,
     level: float = ANY_FALSE,
-    least_effect: float = 0.05,
+    least_effect: float = RELEVANT,
 ) -> SweepVerdict:
     """One verdict on all sweeps, which have the same endpoints. `level`: largest probability that anything is
     named in a healthy sweep; `least_effect`: a smaller slowdown, as a share, is never named."""
