@@ -128,8 +128,8 @@ def spreads(launches: list[Launch]) -> str:
 def usual(launches: list[Launch]) -> list[Launch]:
     """Those whose fastest state is the one that is usual on this machine (imb.compare.dominant_state); all where that cannot be told."""
     known = [(one, one.reference) for one in launches if one.reference]
-    is_usual, _ = split_by_state(np.log([reference for _, reference in known]))
-    return [one for (one, _), is_it in zip(known, is_usual, strict=True) if is_it] or launches
+    is_dominant, _ = split_by_state(np.log([reference for _, reference in known]))
+    return [one for (one, _), is_it in zip(known, is_dominant, strict=True) if is_it] or launches
 
 
 def covered(launches: list[Launch]) -> float:

@@ -188,8 +188,8 @@ def test_launches_of_one_state_are_not_named(heavy: bool) -> None:
 def test_recorded_probes() -> None:
     """Nine launches of the default table on a shared virtual machine, Open MPI; and MPICH, whose launches differ for themselves."""
     seen = np.log([0.163, 0.414, 0.215, 0.210, 0.197, 0.462, 0.192, 0.427, 0.411])
-    is_usual, is_away = dominant_state.split_by_state(seen)
-    assert np.flatnonzero(is_usual).tolist() == [0, 2, 3, 4, 6]
+    is_dominant, is_away = dominant_state.split_by_state(seen)
+    assert np.flatnonzero(is_dominant).tolist() == [0, 2, 3, 4, 6]
     assert np.flatnonzero(is_away).tolist() == [1, 5, 7, 8]
     _, is_away = dominant_state.split_by_state(
         np.log([1.081, 0.761, 1.101, 0.761, 1.372, 1.061, 1.052, 1.272, 0.761])
@@ -198,8 +198,8 @@ def test_recorded_probes() -> None:
 
 
 def test_one_fast_launch_of_many_is_not_the_usual_state() -> None:
-    is_usual, is_away = dominant_state.split_by_state(np.log([0.1, *[0.4] * 9]))
-    assert is_usual.sum() == 9
+    is_dominant, is_away = dominant_state.split_by_state(np.log([0.1, *[0.4] * 9]))
+    assert is_dominant.sum() == 9
     assert not is_away.any()
 
 

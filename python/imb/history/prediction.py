@@ -33,10 +33,10 @@ class Prediction(NamedTuple):
     earlier: Values
     before: Values | None = None
 
-    def limit(self, level: float = FALSE_CHECK) -> Values:
+    def limit(self) -> Values:
         """The largest |size| of an unchanged session: the probability that any series exceeds it is at most
-        `level`."""
-        return self._reach(level / max(1, int(np.isfinite(self.size).sum())))
+        FALSE_CHECK."""
+        return self._reach(FALSE_CHECK / max(1, int(np.isfinite(self.size).sum())))
 
     def half_width(self, confidence: float) -> Values:
         """Half the width of the interval of each series alone."""
@@ -47,14 +47,14 @@ class Prediction(NamedTuple):
         return reach
 
 
-def limit_with(earlier: Values, many: int, level: float = FALSE_CHECK) -> float | None:
+def limit_with(earlier: Values, many: int) -> float | None:
     """The limit of one new session in the median series, if there were `many` earlier sessions that differ as
     these do. None if no series has two of these."""
     several = np.isfinite(earlier).sum(axis=0) >= 2
     if not several.any():
         return None
     spread = np.maximum(np.nanstd(earlier[:, several], axis=0, ddof=1), LEAST_SPREAD)
-    reach = stdtrit(many - 1, 1 - level / several.sum() / 2)
+    reach = stdtrit(many - 1, 1 - FALSE_CHECK / several.sum() / 2)
     return float(np.median(spread) * reach * np.sqrt(1 + 1 / many))
 
 
@@ -72,7 +72,7 @@ def predict(earlier: Values, new: Values) -> Prediction:
     return Prediction(size, error, counts - 1.0, counts.astype(np.float64))
 
 
-def predict_newest(logs: Values, begins: npt.NDArray[np.int64], level: float = FALSE_CHECK) -> Prediction:
+def predict_newest(logs: Values, begins: npt.NDArray[np.int64]) -> Prediction:
     """Compare the last session with the earlier sessions of its level, which begins at session `begins` of
     each series. A session that was outside its limits when it was new is left out, so that one bad night does
     not hide the next."""
@@ -82,7 +82,7 @@ def predict_newest(logs: Values, begins: npt.NDArray[np.int64], level: float = F
     for at in range(FEWEST, len(logs)):
         prediction = predict(used[:at], used[at : at + 1])
         if at < len(logs) - 1:
-            outside = np.abs(prediction.size) > prediction.limit(level)
+            outside = np.abs(prediction.size) > prediction.limit()
             used[at, outside] = np.nan
             side = np.where(outside, np.sign(prediction.size), 0.0)
             before = np.where(side == 0, 0.0, np.where(side == np.sign(before), before + side, side))

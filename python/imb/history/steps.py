@@ -110,19 +110,17 @@ def _is_certain(change: Step | Drift, least: float) -> bool:
     return abs(change.size) >= least and not change.low <= 0 <= change.high
 
 
-def detectable_step(
-    logs: Values, correlation: float, level: float, after: int, power: float = 0.95
-) -> float | None:
-    """The step at the end of the history that is found after `after` sessions, in a share `power` of all
-    cases, in the series with the median spread. This is an upper limit, because the level is divided among
-    sessions and series (Bonferroni). None if no series has enough sessions."""
+def detectable_step(logs: Values, correlation: float, level: float, after: int) -> float | None:
+    """The step at the end of the history that is found after `after` sessions, with a power of 95 %, in the
+    series with the median spread. This is an upper limit, because the level is divided among sessions and
+    series (Bonferroni). None if no series has enough sessions."""
     between = np.abs(np.diff(logs, axis=0))
     enough = np.isfinite(between).sum(axis=0) >= FEWEST // 2
     if not enough.any():
         return None
     spreads = _spread(np.nanmedian(between[:, enough], axis=0), correlation)
     degrees = max(1, len(logs) - 2)
-    reach = noncentrality(degrees, level / logs.size, power)
+    reach = noncentrality(degrees, level / logs.size, 0.95)
     size = 1 / after + 1 / max(1, len(logs) - after)
     return float(np.median(spreads) * reach * np.sqrt(size * (1 + correlation) / (1 - correlation)))
 

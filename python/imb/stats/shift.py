@@ -235,8 +235,8 @@ def noncentrality(degrees: float, level: float, power: float) -> float:
     return float(nctdtrinc(degrees, 1 - power, critical))
 
 
-def level_of(values: Sequence[float] | Values, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Geometric mean of the values above 0, with Student's interval: (mean, low, high). With one value, the
+def level_of(values: Sequence[float] | Values) -> tuple[float, float, float]:
+    """Geometric mean of the values above 0, with Student's 95 % interval: (mean, low, high). With one value, the
     interval is NaN. Raises ValueError if there is none."""
     logs = _logs(values)
     logs = logs[np.isfinite(logs)]
@@ -245,7 +245,7 @@ def level_of(values: Sequence[float] | Values, confidence: float = 0.95) -> tupl
     mean = float(np.exp(logs.mean()))
     if len(logs) < 2:
         return mean, float("nan"), float("nan")
-    half = stdtrit(len(logs) - 1, 0.5 + confidence / 2) * logs.std(ddof=1) / np.sqrt(len(logs))
+    half = stdtrit(len(logs) - 1, 0.975) * logs.std(ddof=1) / np.sqrt(len(logs))
     return mean, float(mean * np.exp(-half)), float(mean * np.exp(half))
 
 

@@ -18,6 +18,8 @@ from imb.model.errors import ImbError
 from imb.model.units import rounded_size
 
 LONGEST = 1 << 34  # most bytes of a file that is read in pieces
+_PIECE = 1 << 23  # bytes; larger pieces take longer, since their memory is allocated anew each time
+_LONGEST_LINE = 1 << 26  # most bytes of a line
 LARGEST = 1 << 30  # most bytes of one unpacked file; its tables need several times as much memory
 _PACKED: dict[
     bytes, Callable[[IO[bytes]], Any]
@@ -42,20 +44,19 @@ class UnreadableText(ImbError):
     """Raised for a file that is not readable text. The message states what the file is, without its name."""
 
 
-def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iterator[bytes]:
-    """Yields the unpacked bytes of a file of up to LONGEST bytes, which may be larger than memory, in pieces of whole lines. Larger pieces would
-    take longer, since their memory would be allocated anew each time. Raises UnreadableText, OSError."""
+def blocks(path: Path) -> Iterator[bytes]:
+    """Yields the unpacked bytes of a file of up to LONGEST bytes, which may be larger than memory, in pieces of whole lines. Raises UnreadableText, OSError."""
     with _open_unpacked(path) as file:
         rest, total = b"", 0
-        while piece := _piece(file, size):
+        while piece := _piece(file):
             total += len(piece)
             if total > LONGEST:
                 raise UnreadableText(f"has more than {rounded_size(LONGEST)}; divide it into smaller files")
             end = piece.rfind(b"\n") + 1
             whole, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
-            if len(rest) > longest_line:
+            if len(rest) > _LONGEST_LINE:
                 raise UnreadableText(
-                    f"has a line of more than {rounded_size(longest_line)}; it is not a file of records"
+                    f"has a line of more than {rounded_size(_LONGEST_LINE)}; it is not a file of records"
                 )
             if whole:
                 yield whole
@@ -63,9 +64,9 @@ def blocks(path: Path, size: int = 1 << 23, longest_line: int = 1 << 26) -> Iter
             yield rest
 
 
-def _piece(file: IO[bytes], size: int) -> bytes:
+def _piece(file: IO[bytes]) -> bytes:
     try:
-        return file.read(size)
+        return file.read(_PIECE)
     except _DAMAGED as error:
         raise UnreadableText(f"cannot be unpacked: {error}") from error
 
