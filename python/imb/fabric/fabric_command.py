@@ -30,6 +30,7 @@ from imb.cli.launching import (
     refuse_missing_cpus,
 )
 from imb.cli.option_groups import ACTING, JUDGMENT, METHOD, PLACE, SESSION, SUBJECT, Form
+from imb.fabric.judging.effort import DOUBLED, FIRST, FURTHER, QUICK_FIRST
 from imb.model.errors import ImbError
 from imb.model.hostlist import expand_hosts
 from imb.model.suite_arguments import option_name
@@ -103,7 +104,7 @@ def command(
             max=10_000_000,
             metavar="SECONDS",
             help="Limit the total duration, and judge what was measured.",
-            show_default="no limit; extra passes stop after 600 s",
+            show_default=f"no limit; extra passes stop after {FURTHER:g} s",
             rich_help_panel=METHOD,
         ),
     ] = None,
@@ -125,7 +126,8 @@ def command(
             min=1,
             metavar="N",
             help="Run all rounds N times, with both directions of pairs in turn.",
-            show_default="4, and as many again while a slow host could be missed, up to 64; with --quick 3 to 48",
+            show_default=f"{FIRST}, and as many again while a slow host could be missed, up to {FIRST << DOUBLED};"
+            f" with --quick {QUICK_FIRST} to {QUICK_FIRST << DOUBLED}",
             rich_help_panel=METHOD,
         ),
     ] = None,

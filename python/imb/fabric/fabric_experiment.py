@@ -18,6 +18,7 @@ import msgspec
 from imb.experiments.launch_lines import problem_of
 from imb.fabric import fabric_planning
 from imb.fabric.fabric_planning import SweepSettings
+from imb.fabric.judging.effort import DOUBLED, FIRST, FURTHER, QUICK_FIRST
 from imb.fabric.judging.verdict import BenchmarkSize
 from imb.model.errors import ImbError
 from imb.model.statuses import SuiteStatus
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 _LEAST = 2.0  # least seconds of a launch
 FIRST_ALONE = 4  # passes of a sweep with a single stage
 _ROUND = 0.1  # approximate seconds of a round
-_FURTHER = 600.0  # without --budget, further passes end within this many seconds
 Sources = list[tuple[str, Path]]
 
 
@@ -302,7 +302,7 @@ class FabricExperiment(ArchivedExperiment[SweepSettings, "tuple[SweepReport, Top
         needed = sum(
             max(_LEAST, self._round_seconds.get(benchmark_size, 0) * work) for benchmark_size in stage.sizes
         )
-        left = self._remaining_seconds() if settings.budget is not None else _FURTHER - self._spent_seconds()
+        left = self._remaining_seconds() if settings.budget is not None else FURTHER - self._spent_seconds()
         if needed <= left:
             return ""
         advice = (
@@ -330,7 +330,7 @@ def dry_run_lines(settings: SweepSettings, ranks: int) -> list[str]:
     """Lines on the first launches, and on launches that may follow."""
     from imb.fabric.judging.inference import FEWEST_ENDPOINTS
     from imb.fabric.judging.round_plans import few_rounds, whole_sweep
-    from imb.fabric.judging.stages import CONFIRMING, DOUBLED, FIRST, QUICK_FIRST
+    from imb.fabric.judging.stages import CONFIRMING
 
     quick = settings.quick
     whole, first = whole_sweep(ranks), QUICK_FIRST if quick else FIRST
@@ -344,7 +344,7 @@ def dry_run_lines(settings: SweepSettings, ranks: int) -> list[str]:
     ]
     if settings.passes is None and not settings.one_stage and ranks >= FEWEST_ENDPOINTS:
         budget = settings.budget
-        within = f"{budget:g} s (--budget)" if budget is not None else f"{_FURTHER:.0f} s"
+        within = f"{budget:g} s (--budget)" if budget is not None else f"{FURTHER:.0f} s"
         lines += [
             f"then, while a slow host could be missed: {'other rounds, up to ' + count_of(whole, 'round') + ', then ' if quick else ''}"
             f"as many passes again, up to {first << DOUBLED}, within {within}",

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from imb.fabric.judging.earlier_sweeps import divide_by_past
+from imb.fabric.judging.effort import FIRST, QUICK_FIRST
 from imb.fabric.judging.inference import judge_sweeps
 from imb.fabric.judging.round_plans import Circle, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.judging.stages import (
     CONFIRMING,
-    FIRST,
-    QUICK_FIRST,
     SweepStage,
     next_step_after_quick,
     search,

@@ -14,16 +14,14 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
+from imb.fabric.judging.effort import DOUBLED, FIRST, QUICK_FIRST
 from imb.fabric.judging.inference import FEWEST_ENDPOINTS
 from imb.fabric.judging.round_plans import Circle, Round, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.judging.sensitivity import DIFFERENT, times_as_much
 from imb.fabric.judging.verdict import BenchmarkSize, SweepVerdict
 from imb.model.units import percent_text
 
-FIRST = 4  # first passes of a sweep, two in each direction
 CONFIRMING = 3  # confirming passes in each direction; with two, noise would decide the lower median
-QUICK_FIRST = 3  # first passes of a quick search, whose pairs have one direction
-DOUBLED = 4  # most times that the passes are doubled
 # Factor on the rounds that the last look expects to suffice: another launch costs more than some rounds.
 _MORE = 1.25
 _LISTED = 2048  # most endpoints for which all pairs are listed, because each rank holds the list
