@@ -50,6 +50,16 @@ def kept(imb: Imb, archive: Archive) -> Archive:
     return archive
 
 
+@pytest.mark.parametrize(("cores", "text"), [(1, "X1, 1 core; time=5%"), (None, "X1; time=5%")])
+def test_the_machine_of_a_baseline_has_the_right_plural(
+    imb: Imb, archive: Archive, cores: int | None, text: str
+) -> None:
+    facts = {"conditions": {"machine": {"cpu_model": "X1", "cores": cores, "sockets": 1}}}
+    run = archive.add(Content(records=fake_mpi.records(1e-6), facts=facts)).id
+    said = imb("baseline", "set", "one", run[:10])
+    assert said.code == 0 and said.out == f"one@1: 1 launch, intra-node, {text}\n"
+
+
 @pytest.mark.parametrize(
     ("factor", "tolerance", "code", "verdict"),
     [

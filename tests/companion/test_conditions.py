@@ -95,6 +95,15 @@ def test_each_trouble_is_a_warning_with_advice(
     assert all(finding.advice for finding in findings)
 
 
+def test_one_core_and_one_node_are_singular() -> None:
+    machine = msgspec.structs.replace(QUIET.machine, cores=1, numa_nodes=1)
+    checks = {
+        check.what: check.found
+        for check in readiness_checks.machine_checks(msgspec.structs.replace(QUIET, machine=machine))
+    }
+    assert (checks["CPU"], checks["NUMA"]) == ("c, 1 core, sockets: 1", "1 node")
+
+
 @pytest.mark.parametrize(
     ("outcome", "status", "text", "level", "says"),
     [

@@ -326,7 +326,7 @@ def build_for(plans: Sequence[Plan], mpi: Installation, programs: Path | None) -
 
 def print_launches_left(store: Archive, plan: Plan) -> None:
     """Print one command for each kind of launch that is not over, and the predicted duration of a campaign."""
-    from imb.experiments.display import duration_text
+    from imb.model.units import rough_duration
     from imb.runner import session, stored_sessions
 
     over = session.finished_launches(store, plan)
@@ -342,7 +342,7 @@ def print_launches_left(store: Archive, plan: Plan) -> None:
     if not plan.campaign:
         return
     seconds = session.remaining_seconds(plan, over.values(), stored_sessions.expected_seconds(store, plan))
-    duration = "duration unknown" if seconds is None else f"about {duration_text(seconds)}"
+    duration = "duration unknown" if seconds is None else f"about {rough_duration(seconds)}"
     limit = (
         " at most" if plan.until else f", at most {count_of(plan.repeats, 'repeat')}" if plan.repeats else ""
     )

@@ -125,8 +125,8 @@ def _show_together(
         side = side_from(runs, name)
         show_side(archive, side, benchmarks)
         if side.copies:
-            have = "run has" if side.copies == 1 else "runs have"
-            say(f"! {side.copies:,} {have} the same content as others: each is counted once")
+            have = "has" if side.copies == 1 else "have"
+            say(f"! {count_of(side.copies, 'run')} {have} the same content as others: each is counted once")
     except NoResult:
         say(f"{name}: {count_of(len(runs), 'run')} without a result")
         tags = archive.tags()
@@ -246,7 +246,7 @@ def _conditions(facts: Mapping[str, Any]) -> str | None:
     machine = conditions.machine
     parts = [
         machine.cpu_model,
-        f"{machine.cores} cores" if machine.cores else None,
+        count_of(machine.cores, "core") if machine.cores else None,
         machine.kernel,
         f"load {conditions.load:.2f}" if conditions.load is not None else None,
         f"governor {', '.join(conditions.governors)}" if conditions.governors else None,

@@ -112,8 +112,8 @@ def _count_shared_launches(a: Side, b: Side) -> int:
 
 def _side_notes(name: str, side: Side) -> Iterator[str]:
     if side.copies:
-        have = "launch has" if side.copies == 1 else "launches have"
-        yield f"{name}: {side.copies:,} {have} the same content as others of {name}: each is counted once"
+        have = "has" if side.copies == 1 else "have"
+        yield f"{name}: {count_of(side.copies, 'launch')} {have} the same content as others of {name}: each is counted once"
     wrong = [key for launch in side.launches for key, row in launch.rows.items() if row.defects]
     if wrong:
         yield f"{name}: {WRONG_DATA} in {_row_names(dict.fromkeys(wrong))}; do not use this side"

@@ -6,7 +6,15 @@ import math
 
 from imb.compare.dominant_state import FEWEST, sentences_of
 from imb.compare.variance import CONFIDENCE, NAMES, TARGET, Name, Variance, VarianceComponent
-from imb.model.units import MOST_SPREAD, NOT_KNOWN, count_of, known_width, percent_text, spread_percent
+from imb.model.units import (
+    MOST_SPREAD,
+    NOT_KNOWN,
+    count_of,
+    known_width,
+    percent_text,
+    spread_number,
+    spread_percent,
+)
 from imb.stats.arrays import LARGEST_LOG
 
 PARTS: dict[Name, str] = {
@@ -27,7 +35,12 @@ UNKNOWN: dict[Name, str] = {
 
 def deviation_percent(deviation: float) -> str:
     """A standard deviation of logarithms as a percentage: `0.42 %`, `4.2 %` or `42 %`."""
-    return spread_percent(math.expm1(min(deviation, LARGEST_LOG)))
+    return f"{deviation_number(deviation)} %"
+
+
+def deviation_number(deviation: float) -> str:
+    """`deviation_percent` without its unit."""
+    return spread_number(math.expm1(min(deviation, LARGEST_LOG)))
 
 
 def verdict(variance: Variance, *, figures: bool = True) -> str | None:

@@ -22,7 +22,7 @@ from imb.model.observations import Key, Launch, time_of
 from imb.model.path import seconds_of
 from imb.model.records import Evidence
 from imb.model.text import numbers_in
-from imb.model.units import count_of, duration, first_and_others, percent_text
+from imb.model.units import count_of, duration, first_and_others, noun_for, percent_text
 
 # Probability that a side without a cause gets one, by the tests of samples and of launches: 1.5 % in total.
 OF_SAMPLES, OF_LAUNCHES = 0.005, 0.01
@@ -164,7 +164,7 @@ def shared_cpus(launch: Launch) -> list[str]:
         if rank.cpus:
             by_place.setdefault((rank.host, rank.cpus), []).append(rank.rank)
     return [
-        f"{_names(ranks)} share CPU{'' if len(numbers_in(cpus)) == 1 else 's'} {cpus} of {host}"
+        f"{_names(ranks)} share {noun_for(len(numbers_in(cpus)), 'CPU')} {cpus} of {host}"
         for (host, cpus), ranks in by_place.items()
         if 0 < len(numbers_in(cpus)) < len(ranks)
     ]

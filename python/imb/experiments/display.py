@@ -7,19 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from imb.model.text import one_line
+from imb.model.units import noun_for, rough_duration
 from imb.report.terminal import Screen, fold_text, text_width
 
 if TYPE_CHECKING:
     from imb.runner.session import FinishedLaunch, Item, Plan
 
 LONGEST_SILENCE = 4.0  # most seconds without a line if there is no bar
-
-
-def duration_text(seconds: float) -> str:
-    """A duration as text: `40 s`, `12 min`, `3.5 h`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class Display:
@@ -85,7 +79,7 @@ class Display:
         if self.plan.campaign and turn not in (None, self.turn) and seconds_left is not None:
             self.turn = turn or 0
             limit = " at most" if self.plan.until else ""
-            self.say(f"round {turn} of{limit} {rounds}: about {duration_text(seconds_left)} left{limit}")
+            self.say(f"round {turn} of{limit} {rounds}: about {rough_duration(seconds_left)} left{limit}")
 
     def begin(self, items: Sequence[Item], over: list[FinishedLaunch]) -> None:
         """Show that `items` will be launched now, interleaved if there are several."""
@@ -123,7 +117,7 @@ class Display:
         )
         if seconds_left is not None and self.remaining_at_begin is None:
             seconds_left += (self.total - self.count - self.at_once) / self.at_once * (seconds + seconds_left)
-        length = "" if progress.bytes is None else f" {progress.bytes} bytes"
+        length = "" if progress.bytes is None else f" {progress.bytes} {noun_for(progress.bytes, 'byte')}"
         in_pass = "" if progress.pass_ is None else f" pass {progress.pass_}"
         self.bar.update(
             self.task,
@@ -131,7 +125,7 @@ class Display:
                 f"launch {self.number}{total}{in_pass} {progress.benchmark or 'starting'}{length}"
             ),
             completed=self.count + progress.fraction,
-            left="" if seconds_left is None or self.plan.grows else f"{duration_text(seconds_left)} left",
+            left="" if seconds_left is None or self.plan.grows else f"{rough_duration(seconds_left)} left",
         )
 
     def end(self) -> None:

@@ -6,7 +6,7 @@ import math
 
 from imb.fabric.fabric_text import SweepReport, sweep_headline
 from imb.fabric.judging.verdict import Suspect
-from imb.model.units import percent_text
+from imb.model.units import noun_for, percent_text
 from imb.report.junit import CaseOutcome, TestCase
 
 _OUTCOMES: dict[str, CaseOutcome] = {"bad": "failure", "inconclusive": "skipped"}
@@ -34,7 +34,7 @@ def cases_of(judged: SweepReport) -> list[TestCase]:
 def _case_of(suspect: Suspect) -> TestCase:
     if not math.isfinite(suspect.effect):
         return TestCase(suspect.kind, suspect.name, "error", "does not answer")
-    text = f"{percent_text(suspect.effect, 1, signed=True)}, {suspect.benchmark}, {suspect.bytes} bytes"
+    text = f"{percent_text(suspect.effect, 1, signed=True)}, {suspect.benchmark}, {suspect.bytes} {noun_for(suspect.bytes, 'byte')}"
     if not suspect.named:
         return TestCase(suspect.kind, suspect.name, "skipped", f"suspect, not confirmed: {text}")
     return TestCase(suspect.kind, suspect.name, "failure", text)

@@ -15,7 +15,7 @@ from imb.fabric.judging.pairs import cause_of, unknown_silence_reason
 from imb.fabric.judging.sensitivity import DIFFERENT, HUGE, LACKING, MISSED, lacks_hosts, passes_advice
 from imb.fabric.judging.sweep import Endpoint, Sweep
 from imb.fabric.judging.verdict import SizeResult, Suspect, SweepVerdict
-from imb.model.units import count_of, list_first, percent_text, signed_percent, size, us
+from imb.model.units import count_of, increase_text, list_first, percent_text, size, us
 from imb.report.marks import NOT_ESTIMABLE, is_estimable
 
 _SHOWN = 20  # most elements in a table on the terminal
@@ -76,7 +76,7 @@ def sweep_headline(judged: SweepReport) -> str:
     if verdict.state == "healthy":
         past = f" than in {judged.baseline}" if judged.baseline else ""
         unjudged = f"; not judged: {list_first(verdict.unjudged)}" if verdict.unjudged else ""
-        return f"healthy: no part of the fabric is significantly slower by {signed_percent(judged.least)[1:]} or more{past}{unjudged}"
+        return f"healthy: no part of the fabric is significantly slower by {increase_text(judged.least, signed=False)} or more{past}{unjudged}"
     if several := [
         suspect
         for suspect in unsure
@@ -226,7 +226,7 @@ def suspect_cells(suspect: Suspect, number: int, cause: str = "") -> list[str]:
         suspect.kind,
         suspect.name,
         *(
-            (signed_percent(suspect.effect), _interval(suspect), probability(suspect.p_value))
+            (increase_text(suspect.effect), _interval(suspect), probability(suspect.p_value))
             if isfinite(suspect.effect)
             else (_label(cause), "", "")
         ),
@@ -245,9 +245,7 @@ def line_of(suspect: Suspect) -> str:
 def _interval(suspect: Suspect) -> str:
     low, high = suspect.interval
     return (
-        f"{signed_percent(low)} to {signed_percent(high)}"
-        if is_estimable(1 + low, 1 + high)
-        else NOT_ESTIMABLE
+        f"{increase_text(low)} to {increase_text(high)}" if is_estimable(1 + low, 1 + high) else NOT_ESTIMABLE
     )
 
 
@@ -259,9 +257,7 @@ def probability(value: float) -> str:
 def longer_phrase(share: float) -> str:
     """`12.3 % longer`, `11 times as long`."""
     return (
-        f"{1 + share:.0f} times as long"
-        if share >= 9.995
-        else f"{signed_percent(share).removeprefix('+')} longer"
+        f"{1 + share:.0f} times as long" if share >= 9.995 else f"{increase_text(share, signed=False)} longer"
     )
 
 

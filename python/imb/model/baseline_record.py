@@ -11,6 +11,7 @@ from imb.model.errors import ImbError
 from imb.model.facts import fact
 from imb.model.observations import Launch, Side, launches_of
 from imb.model.records import OptionValue, Records, Run, read
+from imb.model.units import count_of
 
 FORMAT = "openimb-baseline/1"
 
@@ -40,9 +41,9 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
         nodes = f"{self.nodes} nodes of " if (self.nodes or 1) > 1 else ""
         if not self.cpu_model:
             return nodes + (",".join(self.hosts) or "unknown machine")
-        return f"{nodes}{self.cpu_model}, {self.cores} cores" + (
-            f", {self.sockets} sockets" if (self.sockets or 1) > 1 else ""
-        )
+        cores = f", {count_of(self.cores, 'core')}" if self.cores else ""
+        sockets = f", {self.sockets} sockets" if (self.sockets or 1) > 1 else ""
+        return f"{nodes}{self.cpu_model}{cores}{sockets}"
 
 
 class BaselineLaunch(msgspec.Struct, frozen=True):

@@ -30,7 +30,7 @@ from imb.model.records import (
     SampledRow,
     is_cut_off,
 )
-from imb.model.units import decimal
+from imb.model.units import decimal, noun_for
 from imb.stats.arrays import Values
 
 _Row = TypeVar("_Row")
@@ -66,9 +66,9 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         words += [f"variant {self.variant}"] if self.variant is not None else []
         words += [f"{self.group_count} groups"] if (self.group_count or 1) > 1 else []
         words += [f"group {self.group}"] if self.group is not None else []
-        words += [f"{self.processes} rank{'' if self.processes == 1 else 's'}"] if self.processes else []
+        words += [f"{self.processes} {noun_for(self.processes, 'rank')}"] if self.processes else []
         words += [f"{self.threads} threads"] if self.threads > 1 else []
-        words += [f"{self.bytes} byte{'' if self.bytes == 1 else 's'}"] if self.bytes is not None else []
+        words += [f"{self.bytes} {noun_for(self.bytes, 'byte')}"] if self.bytes is not None else []
         words += [f"{self.in_flight} in flight"] if self.in_flight is not None else []
         words += [self.start_words()] if self.start is not None else []
         return ", ".join(words)

@@ -14,9 +14,14 @@ class PassLimits(NamedTuple):
     precision: float | None = None
     budget: float | None = None
 
+    @property
+    def precision_text(self) -> str:
+        """`±2 %`"""
+        return f"±{self.precision or 0:.12g} %"
+
     def __str__(self) -> str:
         """The text of the suite's banner: `until each row is within ±1 % or 30 s have passed`."""
-        words = [f"each row is within ±{self.precision:.12g} %"] if self.precision else []
+        words = [f"each row is within {self.precision_text}"] if self.precision else []
         if self.passes:
             words.append("1 pass is done" if self.passes == 1 else f"{self.passes:.12g} passes are done")
         words += [f"{self.budget:.12g} s have passed"] if self.budget else []

@@ -18,6 +18,7 @@ from msgspec import UNSET, UnsetType
 from imb.model.errors import UNDECODABLE
 from imb.model.figures import FIGURES
 from imb.model.statuses import SuiteStatus
+from imb.model.units import count_of
 
 SCHEMA = "openimb-record/2"
 RECORD = b'{"record":'  # the start of every line; within a record, quotes are escaped
@@ -717,10 +718,8 @@ class _RecordReader:
         """Completes the current launch."""
         self.sampled.complete(self.current.records)
         if self.unnamed:
-            lines = "line is" if self.unnamed == 1 else "lines are"
-            self.current.problems.append(
-                Problem(self.name, 0, f"{self.unnamed:,} more {lines} no whole record")
-            )
+            lines = f"{count_of(self.unnamed, 'more line')} {'is' if self.unnamed == 1 else 'are'}"
+            self.current.problems.append(Problem(self.name, 0, f"{lines} no whole record"))
 
     def take_record(self, record: Record, line: bytes, number: int, at: int) -> None:
         """Takes a complete record."""

@@ -10,8 +10,12 @@ from imb.model.errors import ImbError
 
 def count_of(count: int, noun: str) -> str:
     """1 row, 2 rows, 1,000 launches."""
-    ending = "" if count == 1 else "es" if noun.endswith(("ch", "ss")) else "s"
-    return f"{count:,} {noun}{ending}"
+    return f"{count:,} {noun_for(count, noun)}"
+
+
+def noun_for(count: int, noun: str) -> str:
+    """`row` or `rows`, for a number that is written without separators."""
+    return noun if count == 1 else f"{noun}{'es' if noun.endswith(('ch', 'ss')) else 's'}"
 
 
 _BINARY = (("G", 30), ("M", 20), ("K", 10))
@@ -25,7 +29,7 @@ def size(count: float | None) -> str:
     for prefix, power in _BINARY:
         if n >= 1 << power and n % (1 << power) == 0:
             return f"{n >> power} {prefix}iB"
-    return f"{n} byte{'' if n == 1 else 's'}"
+    return f"{n} {noun_for(n, 'byte')}"
 
 
 def short_size(count: float) -> str:
@@ -70,22 +74,27 @@ def decimal(value: float) -> str:
 
 def percent_text(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
     """`36 %`, `0.25 %`, `1,240 %`: three digits, or `decimals` decimals if given. `signed`: `+36 %`."""
+    return f"{percent_number(share, decimals, signed=signed)} %"
+
+
+def percent_number(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
+    """`percent_text` without its unit."""
     sign = "+" if signed else ""
     if decimals is None and abs(share) < 9.995:
-        return f"{100 * share:{sign}.3g} %"
-    return f"{100 * share:{sign},.{decimals or 0}f} %"
+        return f"{100 * share:{sign}.3g}"
+    return f"{100 * share:{sign},.{decimals or 0}f}"
 
 
 def percent_option(share: float) -> str:
     """`5%`, as options and files have it."""
-    return percent_text(share).replace(" ", "")
+    return f"{percent_number(share)}%"
 
 
-def signed_percent(share: float) -> str:
-    """`+12.3 %`; a multiple such as `x11` if the value is at least ten times as large; `-` for NaN."""
+def increase_text(share: float, *, signed: bool = True) -> str:
+    """`+12.3 %`, or `12.3 %` if not `signed`; a multiple such as `x11` if the value is at least ten times as large; `-` for NaN."""
     if share != share:
         return "-"
-    return percent_text(share, 1, signed=True) if share < 9.995 else f"x{1 + share:.0f}"
+    return percent_text(share, 1, signed=signed) if share < 9.995 else f"x{1 + share:.0f}"
 
 
 def change_digits(ratio: float) -> str:
@@ -120,9 +129,14 @@ MOST_SPREAD = 10.0  # a share; a larger spread contains no information
 
 def spread_percent(share: float) -> str:
     """A spread as text: `0.42 %`, `4.2 %`, `42 %`, or `above 1,000 %` (MOST_SPREAD)."""
+    return f"{spread_number(share)} %"
+
+
+def spread_number(share: float) -> str:
+    """`spread_percent` without its unit."""
     if share > MOST_SPREAD:
-        return f"above {percent_text(MOST_SPREAD)}"
-    return percent_text(share, 2 if share < 0.01 else 1 if share < 0.1 else 0)
+        return f"above {percent_number(MOST_SPREAD)}"
+    return percent_number(share, 2 if share < 0.01 else 1 if share < 0.1 else 0)
 
 
 def us(seconds: float) -> str:
@@ -136,6 +150,13 @@ def duration(seconds: float) -> str:
     if seconds < 1:
         return f"{seconds * 1e3:.3g} ms"
     return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
+
+
+def rough_duration(seconds: float) -> str:
+    """A long or estimated duration: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 NOT_KNOWN = "n/a"

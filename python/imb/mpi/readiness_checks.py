@@ -20,7 +20,7 @@ from imb.model.intent import Intent
 from imb.model.mpis import MACROS, TRANSPORT_CHOICES, Host, transports_in
 from imb.model.path import LOOPBACK, MessagePath, path_by_shares
 from imb.model.suite import packaged_programs
-from imb.model.units import rounded_size
+from imb.model.units import count_of, rounded_size
 from imb.mpi import existing_builds, host, installations, launch, launchers, prebuilt_programs, suite_build
 from imb.mpi.installations import Installation
 from imb.mpi.prebuilt_programs import library_with
@@ -47,10 +47,10 @@ def machine_checks(conditions: Conditions) -> Iterator[Check]:
     yield Check(
         "ok",
         "CPU",
-        f"{machine.cpu_model or 'unknown'}, {machine.cores or '?'} cores, sockets: {machine.sockets or '?'}",
+        f"{machine.cpu_model or 'unknown'}, {count_of(machine.cores, 'core') if machine.cores else '? cores'}, sockets: {machine.sockets or '?'}",
     )
     yield _allowed(machine)
-    nodes = f"{machine.numa_nodes} node{'s' * (machine.numa_nodes != 1)}" if machine.numa_nodes else "unknown"
+    nodes = count_of(machine.numa_nodes, "node") if machine.numa_nodes else "unknown"
     yield Check("ok", "NUMA", nodes)
     yield Check(
         "ok", "caches", ", ".join(f"{cache.name} {cache.size}" for cache in machine.caches) or "unknown"

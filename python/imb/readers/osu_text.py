@@ -9,6 +9,7 @@ from typing import Any
 
 from imb.model.gpus import KINDS, UNKNOWN
 from imb.model.records import End, Problem, Run
+from imb.model.units import count_of
 from imb.readers.decoration import clean_tags, plain_text, restore_positions
 from imb.readers.messages import FailureMessages
 from imb.readers.parsed_log import (
@@ -299,8 +300,8 @@ class _Reader:
             lengths = stretch.lengths()
             if any(lengths & other.lengths() for other in self.launch.stretches()):
                 message = "under a second heading have message sizes of the same run; skipped: each table needs its title"
-                count = "1 row" if stretch.count == 1 else f"{stretch.count:,} rows"
-                problem = Problem(self.log.name, self.table_line, f"{count} {message}", stretch.count)
+                text = f"{count_of(stretch.count, 'row')} {message}"
+                problem = Problem(self.log.name, self.table_line, text, stretch.count)
                 self.log.problems.append(problem)
                 return
             if len(lengths) < stretch.count:

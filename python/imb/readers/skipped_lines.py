@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from imb.model.records import Problem
+from imb.model.units import count_of
 from imb.readers.imb_rows import CAUSES, row_of
 
 _WHOLE = re.compile(r"\d{1,18}")
@@ -68,8 +69,8 @@ def problems_of(name: str, rows: Iterable[UnreadRow]) -> list[Problem]:
     commas = [row for row in ordered if _has_decimal_comma(row)]
     problems = []
     if commas:
-        count = "1 row has" if len(commas) == 1 else f"{len(commas):,} rows have"
-        message = f"{count} a decimal comma: {commas[0].text[:60]!r}; skipped: replace commas by points"
+        have = "has" if len(commas) == 1 else "have"
+        message = f"{count_of(len(commas), 'row')} {have} a decimal comma: {commas[0].text[:60]!r}; skipped: replace commas by points"
         problems.append(Problem(name, commas[0].line, message, len(commas)))
         ordered = [row for row in ordered if not _has_decimal_comma(row)]
     blocks: list[list[UnreadRow]] = []

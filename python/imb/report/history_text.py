@@ -8,7 +8,7 @@ from typing import Any
 from imb.compare.comparison import Band
 from imb.history.session_history import AFTER, BLIND, Change, ChangePoint, History, NewestDeviation
 from imb.model.observations import Key
-from imb.model.units import count_of, percent_text
+from imb.model.units import count_of, percent_number, percent_text
 from imb.report.marks import NOT_ESTIMABLE, is_estimable, short_number, slower_or_faster
 from imb.report.speed_history import no_changes_text
 from imb.stats.error_rates import FALSE_CHECK
@@ -122,7 +122,7 @@ def change_amount(change: Change) -> str:
     word, size, low, high = slower_or_faster(change.speed, change.low, change.high)
     if not is_estimable(change.low, change.high):
         return f"{percent_text(size, 1)} {word} (95 % CI {NOT_ESTIMABLE})"
-    return f"{percent_text(size, 1)} {word} (95 % CI {percent_text(low, 1).removesuffix(' %')} to {percent_text(high, 1)})"
+    return f"{percent_text(size, 1)} {word} (95 % CI {percent_number(low, 1)} to {percent_text(high, 1)})"
 
 
 def findings(history: History) -> list[dict[str, str]]:

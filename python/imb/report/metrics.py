@@ -12,6 +12,7 @@ from typing import NamedTuple
 from imb.model.figures import FIGURES
 from imb.model.observations import Key, completion_time_of, key_of
 from imb.model.records import Failure, Record, Result, Run
+from imb.model.units import count_of
 
 
 class MpiSeries(NamedTuple):
@@ -101,7 +102,7 @@ def github_benchmark(rows: Measured) -> str:
             entry["range"] = f"{_usec(min(times)):g} to {_usec(max(times)):g}"
         elif width is not None:
             entry["range"] = f"± {_usec(width * times[0]):g}"
-        launches = f"{len(times)} launch{'' if len(times) == 1 else 'es'}"
+        launches = count_of(len(times), "launch")
         entry["extra"] = f"{series.mpi}, {launches}" if series.mpi else launches
         entries.append(entry)
     return json.dumps(_distinguish_names(entries), indent=2, ensure_ascii=False) + "\n"

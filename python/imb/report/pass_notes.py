@@ -28,7 +28,7 @@ def notes_on_passes(rows: list[Result], limits: PassLimits) -> Iterator[str]:
         width = f", worst ±{percent_text(widest, 2)}" if known_width(widest) else ", worst more than ±100 %"
         at_most = f"{width}{named}" if widest else ""
         yield (
-            f"note: {len(short)} of {count_of(len(complete), 'row')} missed ±{limits.precision or 0:.12g} %"
+            f"note: {len(short)} of {count_of(len(complete), 'row')} missed {limits.precision_text}"
             f"{at_most}: {_SHORTFALLS[short[-1][1].shortfall]}"
         )
     if leveled := [(row, passes) for row, passes in complete if passes.levels]:

@@ -8,7 +8,17 @@ from typing import NamedTuple
 
 from imb.model.figures import FIGURES, Figure
 from imb.model.records import QUANTILES, Counter, Failure, Result, sum_evidence
-from imb.model.units import NOT_KNOWN, abridge, amount, count_of, decimal, duration, known_width, size
+from imb.model.units import (
+    NOT_KNOWN,
+    abridge,
+    amount,
+    count_of,
+    decimal,
+    duration,
+    known_width,
+    noun_for,
+    size,
+)
 from imb.report.markup import escape_html, escape_pipes
 
 
@@ -134,8 +144,8 @@ def evidence_of(results: Iterable[Result]) -> str | None:
     evidence = [row.evidence for row in results if row.evidence]
     total = sum_evidence(evidence)
     disturbed = [
-        _count(total.involuntary_switches, "involuntary switch", "involuntary switches"),
-        _count(total.major_faults, "major page fault", "major page faults"),
+        _count(total.involuntary_switches, "involuntary switch"),
+        _count(total.major_faults, "major page fault"),
         _seconds(total.run_delay_seconds, "run delay"),
         _seconds(total.steal_seconds, "steal"),
     ]
@@ -143,7 +153,7 @@ def evidence_of(results: Iterable[Result]) -> str | None:
     if total.moved_ranks:
         ranks = sorted(total.moved_ranks)
         shown = abridge(list(map(str, ranks)), _SEEN)
-        words.append(f"moved to another CPU: {'rank' if len(ranks) == 1 else 'ranks'} {shown}")
+        words.append(f"moved to another CPU: {noun_for(len(ranks), 'rank')} {shown}")
     busiest = sorted(total.interfaces or [], key=lambda each: -(each.sent_bytes + each.received_bytes))
     words += [
         f"{each.name} on {each.host}: {amount(each.sent_bytes)} sent, {amount(each.received_bytes)} received"
@@ -153,8 +163,8 @@ def evidence_of(results: Iterable[Result]) -> str | None:
     return "; ".join(words) or None
 
 
-def _count(counter: Counter | None, singular: str, plural: str) -> str | None:
-    return f"{counter.sum:.0f} {singular if counter.sum == 1 else plural}" if counter else None
+def _count(counter: Counter | None, noun: str) -> str | None:
+    return f"{counter.sum:.0f} {noun_for(round(counter.sum), noun)}" if counter else None
 
 
 def _seconds(counter: Counter | None, label: str) -> str | None:

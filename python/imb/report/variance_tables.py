@@ -8,8 +8,17 @@ from typing import NamedTuple
 
 from imb.compare.dominant_state import sentences_of
 from imb.compare.variance import Name, RowParts, Variance
-from imb.compare.variance_text import PARTS, advice, deviation_percent, limits, notes, plus_minus, verdict
-from imb.model.units import NOT_KNOWN, count_of, decimal, known_width, spread_percent
+from imb.compare.variance_text import (
+    PARTS,
+    advice,
+    deviation_number,
+    deviation_percent,
+    limits,
+    notes,
+    plus_minus,
+    verdict,
+)
+from imb.model.units import NOT_KNOWN, count_of, decimal, known_width, spread_number
 
 _HEADINGS = ("bytes", "launches", "t µs", "MB/s", "± %", *PARTS.values())
 _EMPTY = {"", "0.00"}  # a column with only these cells is left out
@@ -113,7 +122,7 @@ def meanings(curves: Iterable[CurveTable]) -> list[str]:
 
 def _line(row: RowParts) -> tuple[str, ...]:
     def cell(value: float | None) -> str:
-        return "" if value is None else deviation_percent(value).removesuffix(" %")
+        return "" if value is None else deviation_number(value)
 
     return (
         "" if row.key.bytes is None else str(row.key.bytes),
@@ -122,7 +131,7 @@ def _line(row: RowParts) -> tuple[str, ...]:
         "" if row.bytes_per_second is None else decimal(row.bytes_per_second / 1e6),
         ""
         if row.precision is None
-        else spread_percent(row.precision).removesuffix(" %")
+        else spread_number(row.precision)
         if known_width(row.precision)
         else NOT_KNOWN,
         cell(row.within),

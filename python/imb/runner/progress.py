@@ -8,6 +8,7 @@ from imb.model.errors import UNDECODABLE
 from imb.model.options import PassLimits, pass_limits
 from imb.model.outcomes import stalled_problem
 from imb.model.records import End, Failure, Pair, Result, Run, Sample, SampledRow, decode
+from imb.model.units import noun_for
 from imb.runner.passes import USUAL_LENGTHS, lengths_of_powers, process_counts
 
 QUIET = 60.0  # seconds without a record before the first report; each further report after twice as many
@@ -116,7 +117,7 @@ class Progress:
             return None
         quiet, self._quiet = self._quiet, 2 * self._quiet
         where = f"the last one is {self.benchmark}" if self.benchmark else "no record was written yet"
-        length = "" if self.bytes is None else f", {self.bytes} bytes"
+        length = "" if self.bytes is None else f", {self.bytes} {noun_for(self.bytes, 'byte')}"
         return f"{stalled_problem(quiet)}: {where}{length}"
 
     def seconds_left(self, seconds: float) -> float | None:

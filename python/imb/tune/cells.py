@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from imb.model.units import count_of, size
+
 
 @dataclass(frozen=True, order=True)
 class Algorithm:
@@ -40,6 +42,10 @@ class Cell:
     collective: str
     ranks: int
     bytes: int
+
+    def __str__(self) -> str:
+        """`Allreduce, 4 ranks, 64 KiB`"""
+        return f"{self.collective}, {count_of(self.ranks, 'rank')}, {size(self.bytes)}"
 
 
 Choices: TypeAlias = Mapping[Cell, Algorithm]  # only cells that leave the default

@@ -26,6 +26,7 @@ from imb.tune.tuner import (
     choices_in,
     choices_lines,
     measured_cells,
+    no_rules_problem,
     ranges,
     shared_rule_problem,
     text_of,
@@ -45,7 +46,6 @@ _Tree: TypeAlias = dict[str, Any]  # the values are again trees, which mypy cann
 _PREFIX = Mpich.variables[0]
 GENERIC, COMPOSITIONS = (f"{_PREFIX}{device}COLL_SELECTION_TUNING_JSON_FILE" for device in ("", "CH4_"))
 _FILE, _COMPOSITION_FILE = "mpich-algorithms.json", "mpich-compositions.json"
-_NEEDED = "imb tune has been tried with MPICH 5.0"
 _MOST_BYTES = 2**31 - 1  # the library reads message sizes in trees by atoi
 
 
@@ -139,7 +139,7 @@ PARAMETERS: Mapping[tuple[str, str], Mapping[str, str]] = {
 
 
 class MpichTuner(Tuner):
-    tried = "MPICH 5"
+    tried = "MPICH 5.0"
     files = "file of selection trees (JSON)"
     complaint = re.compile(r"(?m)^.*(?:unknown key|Assertion failed|opencolltuningfile).*$")
 
@@ -165,7 +165,9 @@ class MpichTuner(Tuner):
             ):  # skip trees of algorithms in shared memory, which compositions choose
                 trees[kind] = tree
         if set(trees) != {"algorithm", "composition"}:
-            raise ImbError(f"{self.mpi.version}: its library has no selection trees as JSON; {_NEEDED}")
+            raise ImbError(
+                f"{self.mpi.version}: its library has no selection trees as JSON; imb tune has been tried with {self.tried}"
+            )
         return trees
 
     @cached_property
@@ -189,7 +191,7 @@ class MpichTuner(Tuner):
         known = [name for name in names if self.algorithms(name)]
         if not known:
             raise ImbError(
-                f"{self.mpi.version}: its variables do not list their values line by line; {_NEEDED}"
+                f"{self.mpi.version}: its variables do not list their values line by line; imb tune has been tried with {self.tried}"
             )
         return known
 
@@ -233,7 +235,7 @@ class MpichTuner(Tuner):
     def rule_problem(self, cell: Cell) -> str | None:
         traits = _COLLECTIVES.get(cell.collective)
         if traits is None:
-            return f"{cell.collective} is not a collective with rules by message size"
+            return no_rules_problem(cell.collective)
         if traits.compared_size(cell.bytes, cell.ranks) > _MOST_BYTES:
             return "trees of MPICH have no message sizes of 2 GiB and more"
         return shared_rule_problem(cell)
@@ -341,9 +343,7 @@ class MpichTuner(Tuner):
         measured = measured_cells(path, comments)
         if wrong:
             cell = wrong[0]
-            raise ImbError(
-                f"{path}: the tree has another algorithm than its header for {cell.collective}, {cell.ranks} ranks, {cell.bytes} B"
-            )
+            raise ImbError(f"{path}: the tree has another algorithm than its header for {cell}")
         return choices, measured, self._switch(folder)
 
     # --- Proof ---
@@ -368,8 +368,8 @@ class MpichTuner(Tuner):
         }
         return Watch(
             Switch(environment),
-            "messages of each rank, counted by a preloaded library without shared memory (MPIR_CVAR_NOLOCAL), and the"
-            " files that the library reports (MPIR_CVAR_DEBUG_SUMMARY)",
+            f"messages of each rank, counted by a preloaded library without shared memory ({Mpich.transport_choice}), and the"
+            f" files that the library reports ({', '.join(Mpich.report)})",
         )
 
     def executed_algorithms(self, folder: Path) -> Executed:

@@ -23,6 +23,7 @@ from imb.tune.tuner import (
     Watch,
     cells_lines,
     measured_cells,
+    no_rules_problem,
     ranges,
     shared_rule_problem,
     text_of,
@@ -187,7 +188,7 @@ class OpenMpiTuner(Tuner):
         if cell.collective in _OTHERS:
             return _OTHERS[cell.collective][2]
         if cell.collective not in _COLLECTIVES:
-            return f"{cell.collective} has no rules"
+            return no_rules_problem(cell.collective)
         # A rule for 0 bytes would also apply to Allgather and Alltoall in place, at any size: MPI ignores their counts.
         return shared_rule_problem(cell)
 

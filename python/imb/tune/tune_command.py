@@ -38,9 +38,8 @@ from imb.cli.launching import (
     refuse_missing_cpus,
 )
 from imb.cli.option_groups import JUDGMENT, METHOD, OUTPUT, SESSION, SUBJECT, Form, is_given
-from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
-from imb.model.units import count_of, share_of
+from imb.model.units import count_of, rough_duration, share_of
 from imb.report.terminal import say
 from imb.store.store import Archive
 
@@ -295,7 +294,7 @@ def _raise_budget(plan: Plan, budget: float) -> Plan:
     old_budget = settings.raised[-1][1] if settings.raised else settings.budget
     if budget <= old_budget:
         raise ImbError(
-            f"--budget: session {plan.id} has {duration_text(old_budget)}; give more than that, or omit it"
+            f"--budget: session {plan.id} has {rough_duration(old_budget)}; give more than that, or omit it"
         )
     raised = [*settings.raised, (len(plan.items), budget)]
     return session.set_settings(plan, "tune", msgspec.structs.replace(settings, raised=raised))
@@ -358,17 +357,17 @@ def _forecast_lines(settings: TuneSettings, tuner: Tuner) -> list[str]:
     launches = count_of(expected.groups, "launch")
     lines = [
         f"reference: {launches} with -check, the library's own choice",
-        f"screening: {count_of(expected.candidates, 'launch')} with -check, one for each algorithm, about {duration_text(expected.screening)}",
+        f"screening: {count_of(expected.candidates, 'launch')} with -check, one for each algorithm, about {rough_duration(expected.screening)}",
     ]
     if not settings.verify:
         lines += [
-            f"search: {FIRST} to {MOST} rounds of {launches}, about {duration_text(expected.round)} each at first"
+            f"search: {FIRST} to {MOST} rounds of {launches}, about {rough_duration(expected.round)} each at first"
         ]
     may_end = " may end it before" if expected.most > settings.budget else ""
     lines += [
-        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {duration_text(expected.pair)} each;"
+        f"proof: {', '.join(map(str, LOOKS[:-1]))} or {LOOKS[-1]} pairs of launches with the file and without, about {rough_duration(expected.pair)} each;"
         " again where cells go back to the default",
-        f"about {duration_text(expected.least)} to {duration_text(expected.most)} in all; --budget {duration_text(settings.budget)}{may_end};"
+        f"about {rough_duration(expected.least)} to {rough_duration(expected.most)} in all; --budget {rough_duration(settings.budget)}{may_end};"
         " nothing was run",
     ]
     return lines

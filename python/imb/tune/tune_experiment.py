@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from imb import __version__
-from imb.experiments.display import duration_text
 from imb.model.errors import ImbError
 from imb.model.outcomes import failure_detail
 from imb.model.statuses import Status
 from imb.model.text import now
-from imb.model.units import count_of
+from imb.model.units import count_of, rough_duration
 from imb.readers.launch_errors import reason
 from imb.report.terminal import say
 from imb.runner import passes
@@ -144,7 +143,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
                 )
 
     def _report(self, line: str) -> None:
-        say(f"imb: {duration_text(self._spent)} of {duration_text(self._budget)}: {line}", err=True)
+        say(f"imb: {rough_duration(self._spent)} of {rough_duration(self._budget)}: {line}", err=True)
 
     def _lengthen(self, groups: Iterable[Group], results: Iterable[LaunchFigures]) -> None:
         """Make later launches of these groups longer if some rows had no sample."""
@@ -603,7 +602,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
             elif judge.pairs_launched >= LOOKS[0]:
                 judge.end()
             else:
-                needs = f"{LOOKS[0]} pairs of launches need {duration_text(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
+                needs = f"{LOOKS[0]} pairs of launches need {rough_duration(LOOKS[0] * self._seconds_of_pair(cells, judge))}"
                 when = "before the proof" if confirmation == 1 else f"before confirmation {confirmation}"
                 self.result.stopped = self._time_problem(when, f" and {needs}", ranks)
                 break
@@ -715,7 +714,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
     def _time_problem(self, when: str, needed: str = "", ranks: int = 0) -> str:
         """Why a session stops undecided, and what to do. `ranks`: the ranks of a proof, which has only a
         share of the time if there are several numbers of ranks; 0 for other stages."""
-        budget, spent = duration_text(self._budget), duration_text(self._spent)
+        budget, spent = rough_duration(self._budget), rough_duration(self._spent)
         if ranks and len(self.settings.ranks) > 1:
             # Launches of other ranks may follow; a continued session would have to repeat them.
             share = f"its share of the budget of {budget} ends {when}: {spent} are spent in all{needed}"
@@ -798,7 +797,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
             if not bad or self.settings.verify:
                 cell, executed = next(iter(wrong.items()))
                 self.result.stopped = (
-                    f"the file does not take effect as it should: {cell_name(cell)} executes {executed}"
+                    f"the file does not take effect as it should: {cell} executes {executed}"
                 )
                 return None
             for cell in bad:
@@ -873,7 +872,7 @@ class TuneExperiment(ArchivedExperiment[TuneSettings, TuneResult]):
         wrong, why = yield from self._examine_file(cells, final, without, forced, tried, "final")
         if why or wrong:
             cell, executed = next(iter(wrong.items()), (None, ""))
-            where = cell_name(cell) if cell else ""
+            where = str(cell) if cell else ""
             self.result.stopped = (
                 why or f"the file does not take effect as it should: {where} executes {executed}"
             )
@@ -994,8 +993,3 @@ def merge_switches(*switches: Switch) -> Switch:
     for switch in switches:
         environment |= switch.environment
     return Switch(environment, tuple(word for switch in switches for word in switch.arguments))
-
-
-def cell_name(cell: Cell) -> str:
-    """`Allreduce, 4 ranks, 65536 bytes`."""
-    return f"{cell.collective}, {count_of(cell.ranks, 'rank')}, {count_of(cell.bytes, 'byte')}"

@@ -110,8 +110,7 @@ def notes(result: TuneResult) -> Iterator[str]:
         yield f"{count_of(late, 'cell')} not confirmed within the budget; a new session with a larger --budget may confirm {'it' if late == 1 else 'them'}"
     for outcome in result.cells:
         if ": " in outcome.why:
-            cell = outcome.cell
-            yield f"{cell.collective}, {count_of(cell.ranks, 'rank')}, {size(cell.bytes)}: {outcome.why}"
+            yield f"{outcome.cell}: {outcome.why}"
     for why, many in result.failed.items() if result.switch else ():
         yield f"{count_of(many, 'cell')} not decided: {FAILED}: {why}"
     for why, many in result.limited.items():

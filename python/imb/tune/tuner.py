@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from imb.model.catalog import kind_of
 from imb.model.errors import ImbError
 from imb.model.text import shell_word
 from imb.mpi.installations import Installation, installations_of
@@ -110,7 +111,7 @@ class Tuner(ABC):
         """The cells of a file, including the chosen ones. Raises ImbError if it cannot express a chosen one."""
         for cell in choices:
             if reason := self.rule_problem(cell):
-                raise ImbError(f"{cell.collective}, {cell.ranks} ranks, {cell.bytes} B: {reason}")
+                raise ImbError(f"{cell}: {reason}")
         return sorted({cell for cell in measured if self.rule_problem(cell) is None} | set(choices))
 
     @abstractmethod
@@ -139,6 +140,11 @@ class Tuner(ABC):
         """The first line of standard error that is a complaint, or None."""
         match = self.complaint.search(errors)
         return match[0].strip() if match else None
+
+
+def no_rules_problem(benchmark: str) -> str:
+    """Why a library has no rules for a benchmark that its tuner does not list."""
+    return f"{benchmark} {'has no rules' if kind_of(benchmark, 'MPI1') == 'collective' else 'is not a collective'}"
 
 
 def shared_rule_problem(cell: Cell) -> str | None:

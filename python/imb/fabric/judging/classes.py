@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from imb.fabric.judging.sweep import Endpoint
 from imb.fabric.judging.topology import Topology
+from imb.model.units import count_of
 from imb.stats.arrays import Indices, Mask, Values
 from imb.stats.medians import median, middles, number_keys, robust_deviation
 from imb.stats.shift import LEAST_SPREAD
@@ -45,9 +46,9 @@ def distances(
     hops = np.where(unknown, -1, topology.hops[leaf[a], leaf[b]].astype(np.int64))
     hops[same] = 0
     values, classes = number_keys(hops + 1, int(hops.max(initial=0)) + 2)
-    labels = {0: "unknown distance", 1: "in a host", 2: "1 switch"}
+    labels = {0: "unknown distance", 1: "in a host"}
     return _compact(
-        classes, tuple(labels.get(distance, f"{distance - 1} switches") for distance in values.tolist())
+        classes, tuple(labels.get(distance, count_of(distance - 1, "switch")) for distance in values.tolist())
     )
 
 

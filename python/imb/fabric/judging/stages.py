@@ -19,7 +19,7 @@ from imb.fabric.judging.inference import FEWEST_ENDPOINTS
 from imb.fabric.judging.round_plans import Circle, Round, confirming_rounds, few_rounds, whole_sweep
 from imb.fabric.judging.sensitivity import DIFFERENT, times_as_much
 from imb.fabric.judging.verdict import BenchmarkSize, SweepVerdict
-from imb.model.units import percent_text
+from imb.model.units import count_of, percent_text
 
 CONFIRMING = 3  # confirming passes in each direction; with two, noise would decide the lower median
 # Factor on the rounds that the last look expects to suffice: another launch costs more than some rounds.
@@ -151,7 +151,9 @@ def next_step_after_quick(verdict: SweepVerdict, n: int, wanted: float, most: in
     judged = any(not math.isnan(result.detectable) for result in verdict.per_size)
     if verdict.state != "inconclusive" or n < FEWEST_ENDPOINTS or differ or not judged:
         return ""
-    note = f"undecided within --quick; next: a full sweep of {whole_sweep(n):,} rounds (omit --quick)"
+    note = (
+        f"undecided within --quick; next: a full sweep of {count_of(whole_sweep(n), 'round')} (omit --quick)"
+    )
     if all(result.pairs >= n * (n - 1) // 2 for result in verdict.per_size):
         note = "undecided; --quick had all pairs; next: a full sweep (omit --quick)"
     if any(math.isinf(result.detectable) for result in verdict.per_size):
