@@ -19,6 +19,7 @@ from imb.model.foreign_load import BUSIER_CPUS
 from imb.model.gpus import Gpu, gpu_of, memory_of
 from imb.model.mpis import LAUNCH_VARIABLES, TRANSPORT_SETTINGS
 from imb.model.records import OptionValue, Run, UsedGpu
+from imb.model.suite_arguments import option_name
 from imb.model.text import natural_key
 from imb.model.units import percent_text
 
@@ -113,7 +114,7 @@ def interfaces_in(conditions: object) -> list[Interface]:
 
 _ECC = {True: "on", False: "off", None: None}
 _MOST_RANKS = 16  # with more ranks, CPUs or GPUs are not listed as a condition
-_OUTPUTS = ("-json", "-dumpfile")
+_OUTPUTS = {"json", "dumpfile"}
 
 
 def _path(launch: Launch) -> str | None:
@@ -381,7 +382,9 @@ def _arguments(launch: Launch) -> str | None:
     if not words or launch.run.has_all_options:
         return None
     words = words[next((at for at, word in enumerate(words) if "IMB-" in word), 0) :]
-    kept = [word for before, word in pairwise(words) if not {before, word} & {*_OUTPUTS}]
+    kept = [
+        word for before, word in pairwise(words) if not {option_name(before), option_name(word)} & _OUTPUTS
+    ]
     return " ".join(kept) or "none"
 
 

@@ -21,6 +21,7 @@ from imb.model.records import (
     Problem,
     Run,
 )
+from imb.model.suite_arguments import options_of
 from imb.model.units import count_of
 from imb.readers.parsed_log import MEAN_AND_RATE, MEGABYTES, Log, LoggedLaunch, megabyte_of
 from imb.readers.preamble import LogEvent
@@ -171,9 +172,8 @@ def _take_statements(facts: Mapping[str, str], run: Run, options: dict[str, Opti
 
 def _gpu_memory(command: Sequence[str]) -> str:
     """The kind of memory of IMB-MPI1-GPU's messages. Without the option it is unknown, since the default depends on the version."""
-    at = next((at for at, word in enumerate(command) if word.lower() == "-mem_alloc_type"), len(command))
     kinds = {"device": DEVICE, "cpu": "host", "host": "pinned", "shared": SHARED}
-    return kinds.get(command[at + 1].lower(), UNKNOWN) if at + 1 < len(command) else UNKNOWN
+    return kinds.get(options_of(command).get("mem_alloc_type", "").lower(), UNKNOWN)
 
 
 def _limits(text: str) -> dict[str, OptionValue]:

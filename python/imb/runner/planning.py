@@ -20,6 +20,7 @@ from imb.model.defaults import LAUNCHES, SEGMENTS
 from imb.model.intent import Intent
 from imb.model.mpis import STANDARD_INTERFACE
 from imb.model.suite import packaged_programs
+from imb.model.suite_arguments import options_of
 from imb.model.text import now
 from imb.mpi import prebuilt_programs
 from imb.mpi.installations import Installation
@@ -135,9 +136,8 @@ def campaign_plan(
             labels = [f"{campaign.name}/{name}"]
             labels += [f"{campaign.name}/{name}/np{ranks}"] if len(counts) > 1 else []
             words = [*gpu_arguments(variant), *imb_arguments(campaign, variant)]
-            if (
-                "-npmin" not in words
-            ):  # each process count is a cell, so a launch must not also measure smaller counts
+            # Each process count is a cell, so a launch must not also measure smaller counts.
+            if "npmin" not in options_of(words):
                 words = ["-npmin", str(ranks), *words]
             sampling = sampling_of(campaign, variant)
             for component, names in chosen.items():
