@@ -199,7 +199,7 @@ def test_level() -> None:
     assert mean == pytest.approx(2.0)
     assert np.log([low, high]) == pytest.approx(stats.t.interval(0.95, 2, np.log(2), np.log(2) / np.sqrt(3)))
     assert np.isnan(level_of([3.0])[1])
-    with pytest.raises(ValueError, match="no figure"):
+    with pytest.raises(ValueError, match="no value"):
         level_of([0.0])
 
 

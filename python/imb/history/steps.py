@@ -82,7 +82,7 @@ def find_steps(
     sessions, and for infinities.
     """
     if len(logs) < FEWEST or np.isinf(logs).any():
-        raise ValueError(f"{FEWEST} sessions or more with finite figures are required")
+        raise ValueError(f"{FEWEST} sessions or more with finite values are required")
     correlation = correlation_of(logs)
     places = _segment(logs, level, correlation, np.random.default_rng(_SEED))
     logs = clip_outliers(logs)

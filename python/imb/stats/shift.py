@@ -241,7 +241,7 @@ def level_of(values: Sequence[float] | Values) -> tuple[float, float, float]:
     logs = _logs(values)
     logs = logs[np.isfinite(logs)]
     if not len(logs):
-        raise ValueError("no figure above 0")
+        raise ValueError("no value above 0")
     mean = float(np.exp(logs.mean()))
     if len(logs) < 2:
         return mean, float("nan"), float("nan")
