@@ -109,7 +109,7 @@ def test_a_folder_with_executables_stores_its_logs_only(imb: Imb, archive: Archi
 def test_a_label_reaches_a_log_that_is_stored_already(imb: Imb, archive: Archive) -> None:
     imb("import", LOG, "--label", "one")
     said = imb("import", LOG, "--label", "one", "--label", "two")
-    assert "0 of them new, 1 others labeled" in said.out
+    assert "0 of them new, 1 other labeled" in said.out
     (run,) = archive.ids()
     assert archive.tags()[run].labels == ["one", "two"]
     before = len(archive.label_files())

@@ -107,7 +107,7 @@ def _render(reports: Iterable[FileReport], *, names: bool, notes: bool) -> None:
     say(
         f"{count_of(files, 'file')}: {count_of(rows, 'row')} in {count_of(tables, 'table')},"
         f" {count_of(failures, 'failure')}; {count_of(runs, 'run')}, {new} of them new"
-        + (f", {labeled} others labeled" if labeled else "")
+        + (f", {count_of(labeled, 'other')} labeled" if labeled else "")
     )
     if problems:
         raise typer.Exit(Status.FAILED)
