@@ -442,7 +442,7 @@ def test_one_helper_for_percentiles_and_one_room_for_units():
     assert {path for path, text in texts.items() if unit.search(text)} <= units
     # Values of the suite's options, and checks of 100.
     percents = {"model/units.py", "runner/passes.py", "health/health_text.py"}
-    assert {path for path, text in texts.items() if percent.search(text)} == percents
+    assert {path for path, text in texts.items() if percent.search(text)} <= percents
 
 
 def test_exit_statuses_have_one_home():

@@ -8,8 +8,8 @@ from companion.test_files_as_names import a_log
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """Three logs, and a folder with each of them twice."""
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three logs, and a folder with each of them twice, with short names, since lines are folded."""
     for folder in ("three", "six"):
         (tmp_path / folder).mkdir()
     for number in range(3):
@@ -17,7 +17,8 @@ def logs(tmp_path: Path) -> Path:
         for copy in "ab":
             (tmp_path / "six" / f"{number}{copy}.log").write_bytes(a_log(1.0 + number / 100))
     (tmp_path / "other.log").write_bytes(a_log(2.0))
-    return tmp_path
+    monkeypatch.chdir(tmp_path)
+    return Path()
 
 
 def test_copies_of_a_log_count_once(imb: Imb, logs: Path) -> None:
