@@ -208,11 +208,11 @@ echo '== all tests'; $(WITH_TOOLS) tools/run_tests.py total without-mpi with-mpi
 endef
 
 .PHONY: without-slices
-without-slices: | $(TOOLS)/pytest ## the companion's tests without an MPI, with each slice taken out, the slow ones too
+without-slices: | $(TOOLS)/pytest ## tests of the companion without an MPI, of the architecture and of docs/changing.md, with each slice taken out
 	@for slice in $$(sed -n 's/^    "imb\.\([a-z]*\)",$$/\1/p' python/imb/registry.py); do echo "== without $$slice"; \
-	  $(PYTHON) tools/without_slice.py $$slice build/without/$$slice && (cd build/without/$$slice && \
-	  PYTHONPATH="$$PWD/python" $(WITH_TOOLS) -m pytest tests/companion tests/test_architecture.py tests/test_changing.py \
-	  --no-mpi -m 'not browser' -p no:cacheprovider -n $(COMPUTING) --dist worksteal) || exit; done
+	  $(PYTHON) tools/without_slice.py $$slice build/without/$$slice && PYTHONPATH='$(CURDIR)/build/without/'$$slice/python $(WITH_TOOLS) -m pytest \
+	  tests/companion --no-mpi -m 'not browser' -n $(COMPUTING) --dist worksteal && (cd build/without/$$slice && PYTHONPATH="$$PWD/python" \
+	  $(WITH_TOOLS) -m pytest tests/test_architecture.py tests/test_changing.py --no-mpi -p no:cacheprovider) || exit; done
 
 .PHONY: wheel
 wheel: ## write dist/openimb-*.whl with the suite's executables for every MPI, and its bill of materials; WHEEL_ARCH=aarch64

@@ -2,7 +2,7 @@
 """Writes a copy of the project without one slice of the companion: its folder, its line in python/imb/registry.py and the folder of its
 tests are removed.
 
-without_slice.py NAME FOLDER     The tests in FOLDER then pass: make without-slices
+without_slice.py NAME FOLDER     The rest still passes its tests: make without-slices
 """
 
 from __future__ import annotations
