@@ -409,9 +409,10 @@ def test_without_a_valid_repetition_there_is_no_figure(more, tmp_path, interpose
         assert cells[5:9] == ["n/a"] * 4 and cells[9:11] == ["0.00", "(few)"], cells
 
 
-def test_a_width_is_measured_until_a_repetition_is_valid(tmp_path, interposed):
+@pytest.mark.parametrize("time", ["", "-time 0"])
+def test_a_width_is_measured_until_a_repetition_is_valid(time, tmp_path, interposed):
     """Its first 40 repetitions begin late, as on a machine that is busy for a while."""
-    words = "-msgsize 8 -iter 16 -warm_up off -sync_start clock Allreduce"
+    words = f"{time} -msgsize 8 -iter 16 -warm_up off -sync_start clock Allreduce"
     (even,) = rows_of(tmp_path / "even", 4, words, algorithms=ALGORITHMS)
     interposed("delayed_rank.cpp", DELAYED_RANK="1", DELAY_GATES=f"20e-3:{','.join(map(str, range(4, 50)))}")
     words = words.replace("-sync_start clock", "-arrival last:x3")

@@ -352,7 +352,8 @@ double PointRun::run_at_agreed_times(std::int64_t repetitions, std::span<double>
 // Measures until a repetition of each group is valid, but begins none after a tenth of a sample's time.
 double PointRun::even_median() {
   constexpr double most = 40;  // repetitions
-  const double longest = 0.1 * context_.options.settings.seconds_per_sample;
+  const double sample = context_.options.settings.seconds_per_sample;
+  const double longest = sample > 0 ? 0.1 * sample : std::numeric_limits<double>::infinity();
   synchronize_clocks(oldest_clock_in_passes);
   open_.set_arrival({});
   batch_->prepare();

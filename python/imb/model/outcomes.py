@@ -78,10 +78,9 @@ def stalled_problem(seconds: float) -> str:
 def longer_budget(in_campaign_file: bool | None) -> str:
     """The remedy if rows were not reached within the budget of a launch. `in_campaign_file`: whether a campaign file sets that budget, or None
     if this is unknown."""
-    key = "launch_budget in the campaign file"
-    named = (
-        "--launch-budget (launch_budget in a campaign file)"
-        if in_campaign_file is None
-        else "--launch-budget"
-    )
-    return f"give a longer {key if in_campaign_file else named}"
+    places = {
+        True: "launch_budget in the campaign file",
+        False: "--launch-budget",
+        None: "--launch-budget (launch_budget in a campaign file)",
+    }
+    return f"give a longer {places[in_campaign_file]}"
